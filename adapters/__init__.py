@@ -1,0 +1,1 @@
+"""How it is said to a model: one adapter per model family, and importers of native transcripts."""

@@ -1,0 +1,1 @@
+"""Who may know what, when, and at which price: the service around the graph."""

@@ -1,0 +1,1 @@
+"""Every statement the system runs, one per file. Loaded by ``graph.statements``."""

@@ -1,0 +1,1 @@
+"""What is known: the neutral model and the database that holds it."""

@@ -1,0 +1,1 @@
+"""Pure data and rules of the neutral format. Imports nothing else of this project."""

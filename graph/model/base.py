@@ -1,0 +1,164 @@
+"""What every model of the neutral format shares: strictness, ids, times and text that a database can hold."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, TypeVar, cast
+
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, ValidationError, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from graph.model import errors
+
+MAX_ID_CHARACTERS = 128
+MAX_SHORT_TEXT_CHARACTERS = 512
+
+
+class Model(BaseModel):
+    """Base of all wire models: unknown fields are refused, types are not coerced, instances do not change."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+def check_text(text: str) -> str:
+    """The text itself when any store can hold it; raises for NUL and lone surrogates."""
+    if "\x00" in text:
+        raise PydanticCustomError("nul_in_text", "holds NUL")
+    if not text.isascii():
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise PydanticCustomError("lone_surrogate", "holds a lone surrogate") from None
+    return text
+
+
+def check_id(text: str) -> str:
+    """The id itself when it is 1 to 128 visible characters."""
+    check_text(text)
+    if not 1 <= len(text) <= MAX_ID_CHARACTERS or not text.isprintable() or any(c.isspace() for c in text):
+        raise PydanticCustomError("invalid_id", "not an id")
+    return text
+
+
+def check_short_text(text: str) -> str:
+    check_text(text)
+    if len(text) > MAX_SHORT_TEXT_CHARACTERS:
+        raise PydanticCustomError("too_large", "over the limit of a short text")
+    return text
+
+
+Id = Annotated[
+    str, AfterValidator(check_id), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 128, "pattern": r"^[^\s]+$"})
+]
+"""1 to 128 visible characters, no spaces."""
+
+Text = Annotated[str, AfterValidator(check_text)]
+ShortText = Annotated[
+    str, AfterValidator(check_short_text), WithJsonSchema({"type": "string", "maxLength": MAX_SHORT_TEXT_CHARACTERS})
+]
+"""At most 512 characters."""
+
+Timestamp = Annotated[AwareDatetime, WithJsonSchema({"type": "string", "format": "date-time"})]
+"""RFC 3339 with an offset; naive times are refused."""
+
+AnyModel = TypeVar("AnyModel", bound=BaseModel)
+
+# What pydantic calls a failure -> the domain error. Custom error types carry our own code as their type.
+_BY_TYPE: dict[str, type[errors.LastroError]] = {
+    "timezone_aware": errors.NaiveTimestamp,
+    "json_invalid": errors.InvalidJson,
+    "string_unicode": errors.LoneSurrogate,
+    "recursion_loop": errors.InvalidJson,
+}
+_ENUM_FIELDS: dict[str, type[errors.LastroError]] = {
+    "kind": errors.UnknownKind,
+    "kinds": errors.UnknownKind,
+    "edge_type": errors.UnknownEdgeType,
+    "budget_tokens": errors.InvalidBudget,
+}
+
+
+def _all_errors() -> dict[str, type[errors.LastroError]]:
+    found: dict[str, type[errors.LastroError]] = {}
+    pending: list[type[errors.LastroError]] = [errors.LastroError]
+    while pending:
+        cls = pending.pop()
+        found[cls.code] = cls
+        pending.extend(cls.__subclasses__())
+    return found
+
+
+ERRORS_BY_CODE = _all_errors()
+"""Every error class of the tree by its stable code."""
+
+
+def as_domain_error(failure: ValidationError, batch_field: str | None = None) -> errors.LastroError:
+    """The first failure of a validation as an error of the tree: names the place, never the value.
+
+    ``batch_field`` is the list whose index is the item's (``units`` for a batch).
+    """
+    first: Any = failure.errors(include_url=False, include_context=False, include_input=False)[0]
+    path = [part for part in first["loc"] if not (isinstance(part, str) and part.startswith(("function-", "json-")))]
+    kind = str(first["type"])
+    index: int | None = None
+    if batch_field is not None and len(path) >= 2 and path[0] == batch_field and isinstance(path[1], int):
+        index = path[1]
+        path = path[2:]
+    named = [part for part in path if isinstance(part, str)]
+    if kind in ERRORS_BY_CODE:
+        cls = ERRORS_BY_CODE[kind]
+    elif kind in _BY_TYPE:
+        cls = _BY_TYPE[kind]
+    elif kind in {"enum", "literal_error", "greater_than", "greater_than_equal", "less_than_equal", "int_type"}:
+        cls = _ENUM_FIELDS.get(named[-1] if named else "", errors.InvalidField)
+    else:
+        cls = errors.InvalidField
+    error = cls()
+    if cls is errors.InvalidField:
+        # An unknown field's name is the caller's own text; it is named only when it is short and plain.
+        error = errors.InvalidField(f"A field is not as it should be: {_REASONS.get(kind, 'wrong type or value')}.")
+    safe = ".".join(str(part) for part in path if isinstance(part, int) or (part.isidentifier() and len(part) <= 64))
+    return error.at(index=index, field=safe or None)
+
+
+_REASONS = {"missing": "it is required and missing", "extra_forbidden": "it is not known here"}
+
+
+def parse(model: type[AnyModel], raw: bytes | str, *, batch_field: str | None = None) -> AnyModel:
+    """One JSON document as a model; raises an error of the tree that says where and repeats no value."""
+    try:
+        return model.model_validate_json(raw)
+    except ValidationError as failure:
+        if failure.errors(include_url=False, include_context=False, include_input=False)[0]["type"] == "json_invalid":
+            raise _why_not_json(raw, batch_field) from None
+        raise as_domain_error(failure, batch_field) from None
+
+
+def _why_not_json(raw: bytes | str, batch_field: str | None) -> errors.LastroError:
+    """A lone surrogate is legal for a lenient parser, so it is told apart from broken JSON, with the item that holds it."""
+    try:
+        document = json.loads(raw)
+    except (ValueError, RecursionError):
+        return errors.InvalidJson()
+    if not _has_lone_surrogate(document):
+        return errors.InvalidJson()
+    items = document.get(batch_field) if batch_field is not None and isinstance(document, dict) else None
+    for index, item in enumerate(cast("list[object]", items) if isinstance(items, list) else []):
+        if _has_lone_surrogate(item):
+            return errors.LoneSurrogate().at(index=index)
+    return errors.LoneSurrogate()
+
+
+def _has_lone_surrogate(value: object) -> bool:
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, str):
+            if any("\ud800" <= character <= "\udfff" for character in part):
+                return True
+        elif isinstance(part, dict):
+            for key, inner in cast("dict[str, object]", part).items():
+                pending += (key, inner)
+        elif isinstance(part, list):
+            pending.extend(cast("list[object]", part))
+    return False

@@ -1,0 +1,44 @@
+"""A unit as selection sees it: everything but its text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from graph.model.answer import PathStep
+from graph.model.units import EdgeType, EpistemicStatus, Kind, Trust
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What a statement returns of a unit before it is chosen. Text and embedding stay in the database."""
+
+    id: str
+    kind: Kind
+    trust: Trust
+    epistemic_status: EpistemicStatus
+    agent_id: str
+    actor: str | None
+    timestamp: str
+    """RFC 3339, as it was written."""
+    task_id: str | None
+    task_step: int | None
+    tool_name: str | None
+    content_tokens: int
+    """Tokens of the content by ``o200k_base``, kept with the unit."""
+    score: float
+    path: tuple[PathStep, ...] = ()
+    reason: str = "reached"
+    relations: tuple[tuple[EdgeType, str], ...] = ()
+    """Outgoing edges to units that this caller may see."""
+    superseded_by: tuple[str, ...] = ()
+    """Ids of units that replace it, within the caller's sight and time."""
+    results: tuple[str, ...] = ()
+    """Ids of tool results that it caused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a strategy found: candidates best first, and whether a bound cut a neighbourhood short."""
+
+    candidates: tuple[Candidate, ...] = field(default=())
+    hubs_sampled: bool = False

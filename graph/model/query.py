@@ -1,0 +1,57 @@
+"""What an agent asks: which step of which task, for which model, within which budget and time."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from graph.model.base import Id, Model, ShortText, Text, Timestamp
+from graph.model.units import Kind
+
+DEFAULT_BUDGET_TOKENS = 2_000
+DEFAULT_DEADLINE_MS = 500
+
+
+class StrategyName(StrEnum):
+    """How candidates are found. ``auto`` lets the query's type decide."""
+
+    AUTO = "auto"
+    TRAVERSAL = "traversal"
+    """From a task or unit along weighted edges."""
+    RECENCY = "recency"
+    """The newest units of the session or task; the simplest strategy, and the fallback of others."""
+
+
+class QueryType(StrEnum):
+    """What is asked about, decided by which fields are given."""
+
+    AROUND_UNIT = "around_unit"
+    AROUND_TASK = "around_task"
+    STEP = "step"
+    SESSION = "session"
+
+
+class ContextQuery(Model):
+    """The body of ``POST /v1/context``. Which of task_id, unit_id, session_id and step are given decides the query's type."""
+
+    task_id: Id | None = None
+    unit_id: Id | None = None
+    session_id: Id | None = None
+    step: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = Field(
+        default=None, description="The step of task_id that is about to be taken; later steps of that task are left out."
+    )
+    strategy: StrategyName = StrategyName.AUTO
+    budget_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
+        default=DEFAULT_BUDGET_TOKENS, description="The most tokens, in the target model's own, that the rendered context may cost."
+    )
+    model: ShortText | None = Field(default=None, description="Target model id; the Lastro-Model header when left out.")
+    render: bool = Field(default=True, description="false: neutral units only, no payload.")
+    as_of: Timestamp | None = Field(default=None, description="Only what had been recorded by then.")
+    include_history: bool = Field(default=False, description="true: superseded units too.")
+    kinds: Annotated[list[Kind], Field(min_length=1)] | None = Field(default=None, description="Only these kinds.")
+    question: Annotated[Text, Field(max_length=20_000)] | None = Field(
+        default=None, description="The caller's own question, rendered after the context. Never stored."
+    )
+    deadline_ms: Annotated[int, Field(ge=1, le=60_000)] = DEFAULT_DEADLINE_MS

@@ -1,0 +1,91 @@
+"""Who is asking, and what that lets them see. ``AuthorizedScope`` is the only pass that a statement accepts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from graph.model.units import Scope, Trust
+
+
+class Role(StrEnum):
+    """What a key may do (T6)."""
+
+    ADMIN = "admin"
+    """Manages the tenant's keys, may write for any agent and at any trust but normative."""
+    PUBLISHER = "publisher"
+    """Approves memory and publishes normative data."""
+    AGENT = "agent"
+    """Reads and writes context as one agent."""
+    ANALYST = "analyst"
+    """Reads context and provenance, writes nothing."""
+
+    @property
+    def writes(self) -> bool:
+        """Whether keys of this role may write units."""
+        return self is not Role.ANALYST
+
+    @property
+    def trust_levels(self) -> frozenset[Trust]:
+        """The trust levels that units written with this role may have."""
+        match self:
+            case Role.PUBLISHER:
+                return frozenset(Trust)
+            case Role.ADMIN:
+                return frozenset(Trust) - {Trust.NORMATIVE}
+            case Role.AGENT:
+                return frozenset({Trust.AGENT_OUTPUT, Trust.EVIDENCE_CANDIDATE})
+            case Role.ANALYST:
+                return frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """An identified caller: from the key (tenant, agent, role, bounds) and the headers (session, model)."""
+
+    tenant_id: str
+    agent_id: str
+    role: Role
+    key_id: str
+    bound: Scope
+    """Organisation and assessment that the key is bound to, if any."""
+    session_id: str | None = None
+    model: str | None = None
+
+
+class AuthorizedScope:
+    """What a principal may read and write. Only ``app.registry`` makes one; a test keeps it so.
+
+    Every statement that touches units takes its ``parameters``, so a read without a tenant cannot be written by accident.
+    """
+
+    __slots__ = ("organization_id", "assessment_id", "principal")
+
+    def __init__(self, principal: Principal, organization_id: str | None, assessment_id: str | None) -> None:
+        self.principal = principal
+        self.organization_id = organization_id
+        self.assessment_id = assessment_id
+
+    @property
+    def tenant_id(self) -> str:
+        return self.principal.tenant_id
+
+    @property
+    def visible_scope_keys(self) -> list[str]:
+        """Scope keys that may be read: the tenant's own, the organisation's, the assessment's."""
+        keys = [scope_key(None, None)]
+        if self.organization_id is not None:
+            keys.append(scope_key(self.organization_id, None))
+        if self.assessment_id is not None:
+            keys.append(scope_key(self.organization_id, self.assessment_id))
+        return keys
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """The parameters that every scoped statement binds."""
+        return {"tenant_id": self.tenant_id, "scope_keys": self.visible_scope_keys}
+
+
+def scope_key(organization_id: str | None, assessment_id: str | None) -> str:
+    """One text for a place inside the tenant. Ids hold no space, so two places never share a key."""
+    return f"{organization_id or ''} {assessment_id}" if assessment_id is not None else (organization_id or "")
