@@ -78,7 +78,8 @@ _ENUM_FIELDS: dict[str, type[errors.LastroError]] = {
 }
 
 
-def _all_errors() -> dict[str, type[errors.LastroError]]:
+def errors_by_code() -> dict[str, type[errors.LastroError]]:
+    """Every error class of the tree by its stable code."""
     found: dict[str, type[errors.LastroError]] = {}
     pending: list[type[errors.LastroError]] = [errors.LastroError]
     while pending:
@@ -86,10 +87,6 @@ def _all_errors() -> dict[str, type[errors.LastroError]]:
         found[cls.code] = cls
         pending.extend(cls.__subclasses__())
     return found
-
-
-ERRORS_BY_CODE = _all_errors()
-"""Every error class of the tree by its stable code."""
 
 
 def as_domain_error(failure: ValidationError, batch_field: str | None = None) -> errors.LastroError:
@@ -105,8 +102,9 @@ def as_domain_error(failure: ValidationError, batch_field: str | None = None) ->
         index = path[1]
         path = path[2:]
     named = [part for part in path if isinstance(part, str)]
-    if kind in ERRORS_BY_CODE:
-        cls = ERRORS_BY_CODE[kind]
+    known = errors_by_code()
+    if kind in known:
+        cls = known[kind]
     elif kind in _BY_TYPE:
         cls = _BY_TYPE[kind]
     elif kind in {"enum", "literal_error", "greater_than", "greater_than_equal", "less_than_equal", "int_type"}:

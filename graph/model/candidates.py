@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from graph.model.answer import PathStep
 from graph.model.units import EdgeType, EpistemicStatus, Kind, Trust
@@ -18,13 +19,12 @@ class Candidate:
     epistemic_status: EpistemicStatus
     agent_id: str
     actor: str | None
-    timestamp: str
-    """RFC 3339, as it was written."""
+    timestamp: datetime
     task_id: str | None
     task_step: int | None
     tool_name: str | None
     content_tokens: int
-    """Tokens of the content by ``o200k_base``, kept with the unit."""
+    """Tokens of the unit's body as it is rendered (content, and a call's arguments) by ``o200k_base``, kept with the unit."""
     score: float
     path: tuple[PathStep, ...] = ()
     reason: str = "reached"

@@ -8,6 +8,10 @@ from enum import StrEnum
 from graph.model.units import Scope, Trust
 
 
+RESERVED_PREFIX = "lastro:"
+"""Names of tenants that the service keeps for itself begin with this."""
+
+
 class Role(StrEnum):
     """What a key may do (T6)."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import orjson
 from pydantic import BeforeValidator, Field, JsonValue
@@ -17,69 +17,65 @@ MAX_LABELS = 32
 MAX_ATTACHMENTS = 32
 
 
-class Kind(StrEnum):
+class Described(StrEnum):
+    """A closed set of words, each with when to use it; the schema carries both."""
+
+    use: str
+
+    def __new__(cls, value: str, use: str) -> Self:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.use = use
+        return member
+
+
+class Kind(Described):
     """What a unit is. The set is closed (U2)."""
 
-    TOOL_RESULT = "tool_result"
-    """What a tool returned. Caused by the decision that called it."""
-    DECISION = "decision"
-    """What an agent chose to do and why, a tool call among them."""
-    STATE_SNAPSHOT = "state_snapshot"
-    """How things stood at a moment, read from their authority."""
-    PROGRESS_NOTE = "progress_note"
-    """What an agent says of its own progress; helps the same session, seldom others."""
-    CONSTRAINT = "constraint"
-    """What must hold: a rule, a limit, an instruction of the operator."""
-    CORRECTION = "correction"
-    """What replaces something that was wrong; usually with a supersession edge to it."""
-    OBSERVATION = "observation"
-    """What was seen or said: a user's turn, a fact, a finding."""
+    TOOL_RESULT = "tool_result", "What a tool returned. Caused by the decision that called it."
+    DECISION = "decision", "What an agent chose to do and why, a tool call among them."
+    STATE_SNAPSHOT = "state_snapshot", "How things stood at a moment, read from their authority."
+    PROGRESS_NOTE = "progress_note", "What an agent says of its own progress; helps the same session, seldom others."
+    CONSTRAINT = "constraint", "What must hold: a rule, a limit, an instruction of the operator."
+    CORRECTION = "correction", "What replaces something that was wrong; usually with a supersession edge to it."
+    OBSERVATION = "observation", "What was seen or said: a user's turn, a fact, a finding."
 
 
-class EdgeType(StrEnum):
+class EdgeType(Described):
     """How a unit relates to one that came before it. The set is closed (U4)."""
 
-    DEPENDENCY = "dependency"
-    """It needs the other to be understood or carried out."""
-    PROVENANCE = "provenance"
-    """It was made from the other."""
-    SUPERSESSION = "supersession"
-    """It replaces the other."""
-    CAUSATION = "causation"
-    """The other made it happen."""
+    DEPENDENCY = "dependency", "It needs the other to be understood or carried out."
+    PROVENANCE = "provenance", "It was made from the other."
+    SUPERSESSION = "supersession", "It replaces the other."
+    CAUSATION = "causation", "The other made it happen."
 
 
-class EpistemicStatus(StrEnum):
+class EpistemicStatus(Described):
     """How sure it is (U5)."""
 
-    CONFIRMED = "confirmed"
-    """Checked against its source or by a person."""
-    TENTATIVE = "tentative"
-    """Said, not yet checked. The default."""
-    INFERRED = "inferred"
-    """Concluded from other units."""
-    CONTESTED = "contested"
-    """Another unit says otherwise and nobody has decided."""
-    RETRACTED = "retracted"
-    """Taken back by who said it; never part of an answer."""
+    CONFIRMED = "confirmed", "Checked against its source or by a person."
+    TENTATIVE = "tentative", "Said, not yet checked. The default."
+    INFERRED = "inferred", "Concluded from other units."
+    CONTESTED = "contested", "Another unit says otherwise and nobody has decided."
+    RETRACTED = "retracted", "Taken back by who said it; never part of an answer."
 
 
-class Tier(StrEnum):
+class Tier(Described):
     """How near at hand a unit is kept."""
 
-    HOT = "hot"
-    WARM = "warm"
-    COLD = "cold"
+    HOT = "hot", "Recent or in use. The default."
+    WARM = "warm", "Aged, still quickly found."
+    COLD = "cold", "Old and unused; reachable, not in the indexes that must stay small."
 
 
-class Trust(StrEnum):
+class Trust(Described):
     """Trust levels, highest first (C2). A lower one never overrides a higher one."""
 
-    NORMATIVE = "normative"
-    APPROVED_ARTIFACT = "approved_artifact"
-    DRAFT = "draft"
-    EVIDENCE_CANDIDATE = "evidence_candidate"
-    AGENT_OUTPUT = "agent_output"
+    NORMATIVE = "normative", "Published reference data: standards, catalogues. Written by a publisher alone."
+    APPROVED_ARTIFACT = "approved_artifact", "Work that a person approved."
+    DRAFT = "draft", "Work under way, not approved."
+    EVIDENCE_CANDIDATE = "evidence_candidate", "Text from documents and searches; evidence, never an instruction."
+    AGENT_OUTPUT = "agent_output", "What an agent said or did. The default."
 
     @property
     def rank(self) -> int:
@@ -203,3 +199,15 @@ def digest(unit: ContextUnit) -> str:
     if "labels" in said:
         said["labels"] = sorted(said["labels"])
     return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
+def digest_without_time(unit: ContextUnit) -> str:
+    """The digest as if the unit had been written without a timestamp."""
+    return digest(unit.model_copy(update={"metadata": unit.metadata.model_copy(update={"timestamp": None})}))
+
+
+class UnitPage(Model):
+    """A page of units, newest first; ``next`` is the cursor of the page after it, if there may be one."""
+
+    units: list[ContextUnit]
+    next: str | None = None

@@ -1,0 +1,67 @@
+"""Where a command's operations happen: the service that LASTRO_URL names, or the store on this machine."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.bootstrap import running
+from app.client import LastroClient
+from app.operations import LocalOperations, Operations
+from app.settings import EngineName, load_settings
+from graph.model.errors import CommandRefused
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Options that every command on units shares."""
+
+    url: str | None = None
+    key: str | None = None
+    engine: EngineName | None = None
+    data: Path | None = None
+    tenant: str = "local"
+    agent: str = "cli"
+    session: str | None = None
+
+    @property
+    def remote(self) -> bool:
+        """Whether a service is named. An engine or folder given on the command line means the local store."""
+        return self.url is not None and self.engine is None and self.data is None
+
+    @property
+    def name(self) -> str:
+        """What tells two stores apart, for import checkpoints."""
+        if self.remote:
+            return f"{self.url} {(self.key or '')[:23]}"
+        settings = load_settings(engine=self.engine, data=self.data)
+        place = str(settings.data.resolve()) if settings.engine is EngineName.EMBEDDED else settings.neo4j_uri
+        return f"{settings.engine} {place} {self.tenant} {self.agent}"
+
+
+@asynccontextmanager
+async def operations(target: Target) -> AsyncIterator[Operations]:
+    """The operations on the target, started and stopped around the block.
+
+    Raises:
+        CommandRefused: a URL without a key.
+        EngineFailure: the local store cannot be opened, for example because a service owns it.
+    """
+    if target.remote:
+        if target.url is None or not target.key:
+            raise CommandRefused("LASTRO_URL is set without LASTRO_KEY.", hint="Set both, or neither to work on the local store.")
+        async with LastroClient(target.url, target.key, session_id=target.session) as client:
+            yield client
+        return
+    async with running(load_settings(engine=target.engine, data=target.data), warm_up=False) as lastro:
+        scope = lastro.registry.local(target.tenant, target.agent, session_id=target.session)
+        await lastro.registry.ensure_tenant(scope)
+        yield LocalOperations(lastro, scope)
+
+
+def environment_url() -> str | None:
+    """LASTRO_URL, if set to something."""
+    return os.environ.get("LASTRO_URL") or None

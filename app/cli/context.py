@@ -1,0 +1,77 @@
+"""`lastro context`: what an agent would get."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Annotated, Any
+
+import typer
+
+from app.cli import options, output
+from app.cli.access import Target, operations
+from app.cli.answer_view import show_answer
+from graph.model.answer import ContextAnswer
+from graph.model.base import as_domain_error
+from graph.model.query import DEFAULT_BUDGET_TOKENS, DEFAULT_DEADLINE_MS, ContextQuery
+from pydantic import ValidationError
+
+EXAMPLES = (
+    "Examples:  lastro context --task incident-4711 --step 12 --budget 600 --model gpt-5.2   |   "
+    "lastro context --unit UNIT --model claude-opus-4-8 --json"
+)
+
+
+def context(
+    task: Annotated[str | None, typer.Option(help="Around this task.", show_default=False)] = None,
+    step: Annotated[int | None, typer.Option(help="For this step of --task; later steps are left out.", show_default=False)] = None,
+    unit: Annotated[str | None, typer.Option(help="Around this unit.", show_default=False)] = None,
+    session: Annotated[str | None, typer.Option(help="The newest of this session.", show_default=False)] = None,
+    budget: Annotated[int, typer.Option(help="Most tokens, in the model's own.")] = DEFAULT_BUDGET_TOKENS,
+    model: Annotated[str | None, typer.Option(envvar="LASTRO_MODEL", help="Target model; without it no payload is made.", show_default=False)] = None,
+    question: Annotated[str | None, typer.Option(help="Question to put after the context.", show_default=False)] = None,
+    as_of: Annotated[str | None, typer.Option(help="Only what was recorded by then (RFC 3339).", show_default=False)] = None,
+    history: Annotated[bool, typer.Option("--history", help="Superseded units too.")] = False,
+    deadline_ms: Annotated[int, typer.Option(help="Most time for the answer, ms.")] = DEFAULT_DEADLINE_MS,
+    payload: Annotated[bool, typer.Option("--payload", help="Print the model's payload and nothing else.")] = False,
+    url: options.Url = None,
+    key: options.Key = None,
+    engine: options.Engine = None,
+    data: options.Data = None,
+    tenant: options.Tenant = "local",
+    agent: options.Agent = "cli",
+    as_json: options.Json = False,
+) -> None:
+    """Answer a context query: the units that matter, what they cost, and why the others were left out."""
+    asked = {
+        "task_id": task,
+        "step": step,
+        "unit_id": unit,
+        "session_id": session,
+        "budget_tokens": budget,
+        "model": model,
+        "question": question,
+        "as_of": as_of,
+        "include_history": history,
+        "deadline_ms": deadline_ms,
+    }
+    query = query_of({name: value for name, value in asked.items() if value is not None})
+
+    async def work() -> ContextAnswer:
+        async with operations(Target(url, key, engine, data, tenant, agent)) as door:
+            return await door.context(query)
+
+    answer = asyncio.run(work())
+    if payload and answer.rendered is not None:
+        output.print_json(answer.rendered.payload)
+    elif as_json:
+        output.print_json(answer)
+    else:
+        show_answer(answer)
+
+
+def query_of(asked: dict[str, Any]) -> ContextQuery:
+    """A query from options, refused with the same errors as over HTTP."""
+    try:
+        return ContextQuery.model_validate(asked, strict=False)
+    except ValidationError as failure:
+        raise as_domain_error(failure) from None

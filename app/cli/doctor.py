@@ -1,0 +1,75 @@
+"""`lastro doctor`: what is there, what is missing, how to mend it."""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import sys
+from importlib.metadata import PackageNotFoundError, version
+
+
+from app.bootstrap import Lastro, running
+from app.cli import options, output
+from app.settings import EngineName, load_settings
+from graph.model.errors import LastroError
+from graph.schema import missing_indexes
+
+EXAMPLES = "Examples:  lastro doctor   |   lastro doctor --engine neo4j --json"
+
+Row = tuple[str, str, str]
+"""What was looked at, ok | warn | bad, and what was found or what to do."""
+
+
+def doctor(
+    engine: options.Engine = None,
+    data: options.Data = None,
+    as_json: options.Json = False,
+) -> None:
+    """Check engine, versions, schema, tokenizers and adapters. Exit code 1 when something is bad."""
+    rows: list[Row] = [("python", "ok", f"{platform.python_version()} on {platform.machine()}")]
+    rows += [_package(name) for name in ("lastro", "neo4j", "neo4j-rust-ext", "arcadedb-embedded", "tiktoken")]
+
+    async def work() -> None:
+        settings = load_settings(engine=engine, data=data)
+        place = str(settings.data) if settings.engine is EngineName.EMBEDDED else settings.neo4j_uri
+        rows.append(("engine", "ok", f"{settings.engine} at {place}"))
+        async with running(settings, warm_up=False) as lastro:
+            rows.extend(await _of(lastro))
+
+    try:
+        asyncio.run(work())
+    except LastroError as error:
+        rows.append(("database", "bad", f"{error.message} {error.hint}"))
+    bad = any(state == "bad" for _, state, _ in rows)
+    if as_json:
+        output.print_json({"healthy": not bad, "checks": [{"check": name, "state": state, "found": found} for name, state, found in rows]})
+    else:
+        output.table(["check", "state", "found"], rows)
+    if bad:
+        sys.exit(1)
+
+
+async def _of(lastro: Lastro) -> list[Row]:
+    readiness = await lastro.health.readiness()
+    rows: list[Row] = [("database", "ok" if readiness.ready else "bad", f"{readiness.server}, answers in {readiness.ms} ms")]
+    missing = await missing_indexes(lastro.database)
+    rows.append(("indexes", "bad" if missing else "ok", f"missing: {', '.join(missing)}; restart the service to make them" if missing else "all there"))
+    statements = list(lastro.database.statements)
+    rows.append(("statements", "ok", f"{len(statements)} for {lastro.database.statements.dialect}"))
+    for family in lastro.adapters.families():
+        name = f"model {family.family}/{family.profile}".rstrip("/")
+        if family.problem:
+            rows.append((name, "bad", family.problem))
+            continue
+        exact = family.method is not None and family.method != "estimate"
+        rows.append((name, "ok" if exact else "warn", f"{family.method}: {family.tokenizer} ({family.tokenizer_source})"))
+    return rows
+
+
+def _package(name: str) -> Row:
+    try:
+        return (name, "ok", version(name))
+    except PackageNotFoundError:
+        return (name, "bad", "not installed; run `make install`")
+
+

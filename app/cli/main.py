@@ -1,0 +1,47 @@
+"""`lastro`: the command and its subcommands."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import typer
+
+from app.cli import context, demo, doctor, importing, keys, output, serve, units
+from graph.model.errors import EngineFailure, InvalidInput, LastroError, Unavailable
+
+app = typer.Typer(
+    name="lastro",
+    help="Keeps what agents know in one graph, and gives each the part that helps, may be seen and fits.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.command(epilog=demo.EXAMPLES)(demo.demo)
+app.command(epilog=serve.EXAMPLES)(serve.serve)
+app.command("import", epilog=importing.EXAMPLES)(importing.import_)
+app.add_typer(units.app, name="units")
+app.command(epilog=context.EXAMPLES)(context.context)
+app.add_typer(keys.app, name="keys")
+app.command(epilog=doctor.EXAMPLES)(doctor.doctor)
+
+
+def run() -> None:
+    """Entry point: runs the command and turns domain errors into messages and exit codes (1 refused, 2 usage, 3 unavailable)."""
+    logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
+    try:
+        app()
+    except LastroError as error:
+        output.print_error(error, as_json="--json" in sys.argv)
+        sys.exit(exit_code(error))
+    except KeyboardInterrupt:
+        output.err.print("stopped")
+        sys.exit(130)
+
+
+def exit_code(error: LastroError) -> int:
+    """2 for input that cannot be accepted, 3 when trying later can help, 1 otherwise."""
+    if isinstance(error, InvalidInput):
+        return output.EXIT_USAGE
+    return output.EXIT_UNAVAILABLE if isinstance(error, Unavailable | EngineFailure) else output.EXIT_REFUSED

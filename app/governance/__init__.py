@@ -1,0 +1,1 @@
+"""What may enter an answer. Pure rules, each returns Allowed or Refused."""

@@ -1,0 +1,42 @@
+"""Whether the service can do its work, asked of the database itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+
+from graph.connection import Database
+from graph.engines.base import Engine
+from graph.model.errors import LastroError
+
+READY_DEADLINE_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """What /readyz says. ``problem`` is a stable code, or None when ready."""
+
+    ready: bool
+    engine: str
+    server: str
+    ms: float
+    problem: str | None
+
+
+class Health:
+    """Asks the engine and the database."""
+
+    def __init__(self, engine: Engine, database: Database) -> None:
+        self._engine = engine
+        self._database = database
+
+    async def readiness(self) -> Readiness:
+        """Asks the database for an answer within a second; never raises for a database that is down."""
+        began = monotonic()
+        problem = None if self._engine.alive else "engine_stopped"
+        if problem is None:
+            try:
+                await self._database.read("service/ping", deadline_s=READY_DEADLINE_S)
+            except LastroError as error:
+                problem = error.code
+        return Readiness(problem is None, self._engine.name, self._database.agent, round((monotonic() - began) * 1000, 1), problem)

@@ -1,0 +1,208 @@
+"""Import: a file becomes batches, each stored whole; what was acknowledged is noted, so that a broken import goes on where it was."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+
+from adapters.importers import openai_chat
+from adapters.importers.formats import detect
+from adapters.importers.units_ndjson import read_units
+from app.operations import Operations
+from graph.model.errors import ImportRefused, InvalidInput, LastroError
+from graph.model.units import ContextUnit
+
+BATCH_UNITS = 500
+BATCH_BYTES = 4 * 1024 * 1024
+"""A batch is closed early at this size of content, well under the body limit of the service."""
+HEAD_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an import is. ``done`` and ``total`` are bytes of the file for units, runs for transcripts (total 0: not known yet)."""
+
+    done: int
+    total: int
+    units: int
+
+
+@dataclass(slots=True)
+class ImportReport:
+    """What an import did."""
+
+    format: str
+    written: int = 0
+    unchanged: int = 0
+    batches: int = 0
+    runs: int = 0
+    resumed_at: int = 0
+    notes: dict[str, int] = field(default_factory=dict[str, int])
+    """What was changed to make a text acceptable, and how often."""
+    task_ids: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Units that go together, and the position behind them: a byte offset, or a number of runs."""
+
+    units: Sequence[ContextUnit]
+    position: int
+    task_id: str | None = None
+    notes: Sequence[str] = ()
+
+
+class Checkpoint:
+    """How far a file went into a store, kept beside the store's data until the import is complete."""
+
+    def __init__(self, folder: Path, source: Path, target: str) -> None:
+        with source.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+        name = hashlib.sha256(f"{source.resolve()}\0{target}\0".encode() + head).hexdigest()[:32]
+        self._path = folder / "imports" / f"{name}.json"
+
+    def read(self) -> int:
+        """The position that was reached; 0 when there is none."""
+        try:
+            return int(orjson.loads(self._path.read_bytes())["position"])
+        except (FileNotFoundError, orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+            return 0
+
+    def write(self, position: int) -> None:
+        """Note a position; whole or not at all."""
+        self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        draft = self._path.with_suffix(".draft")
+        draft.write_bytes(orjson.dumps({"position": position}))
+        os.replace(draft, self._path)
+
+    def clear(self) -> None:
+        """The import is complete."""
+        self._path.unlink(missing_ok=True)
+
+
+async def import_file(
+    operations: Operations,
+    source: Path,
+    *,
+    format: str = "auto",
+    session_id: str | None = None,
+    task_id: str | None = None,
+    checkpoint: Checkpoint | None = None,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+) -> ImportReport:
+    """Read a file and store what it holds, in batches. Repeating it changes nothing.
+
+    Raises:
+        ImportRefused and other InvalidInput: names the line or run; what was stored before it stays.
+        Unavailable: the store went away; the same call goes on from the checkpoint.
+    """
+    if not source.is_file():
+        raise ImportRefused("There is no such file.", hint="Check the path.")
+    chosen = detect(source) if format == "auto" else format
+    report = ImportReport(chosen)
+    report.resumed_at = start = checkpoint.read() if checkpoint is not None else 0
+    total = source.stat().st_size if chosen == "units" else 0
+    if chosen == "units":
+        pieces = _unit_pieces(source, start if start <= total else 0)
+    else:
+        pieces = _transcript_pieces(source, start, session_id, task_id)
+    batch: list[ContextUnit] = []
+    position = start
+    for piece in pieces:
+        if batch and (len(batch) + len(piece.units) > BATCH_UNITS or _size(batch) > BATCH_BYTES):
+            await _store(operations, batch, report)
+            batch = []
+            if checkpoint is not None:
+                checkpoint.write(position)
+            on_progress(Progress(position, total, report.written + report.unchanged))
+        for part in _parts(piece.units):
+            if batch and len(batch) + len(part) > BATCH_UNITS:
+                await _store(operations, batch, report)
+                batch = []
+            batch.extend(part)
+        position = piece.position
+        if piece.task_id is not None:
+            report.runs += 1
+            if piece.task_id not in report.task_ids:
+                report.task_ids.append(piece.task_id)
+        for note in piece.notes:
+            report.notes[note] = report.notes.get(note, 0) + 1
+    if batch:
+        await _store(operations, batch, report)
+    on_progress(Progress(position, total, report.written + report.unchanged))
+    if checkpoint is not None:
+        checkpoint.clear()
+    return report
+
+
+def _parts(units: Sequence[ContextUnit]) -> Iterator[list[ContextUnit]]:
+    """A run longer than a batch in several parts; its units stand in an order in which targets come first."""
+    for start in range(0, len(units), BATCH_UNITS):
+        yield list(units[start : start + BATCH_UNITS])
+
+
+def _size(batch: Sequence[ContextUnit]) -> int:
+    return sum(len(unit.content) for unit in batch)
+
+
+async def _store(operations: Operations, batch: Sequence[ContextUnit], report: ImportReport) -> None:
+    result = await operations.write(batch)
+    report.written += result.written
+    report.unchanged += result.unchanged
+    report.batches += 1
+
+
+def _unit_pieces(source: Path, start: int) -> Iterator[Piece]:
+    """Lines of units in an order in which a target in the file comes before what points to it.
+
+    Only units that point ahead are held back; the position stays before the first of them, so that a resumed import reads it again.
+    """
+    lines = _lines_of_ids(source)
+    held: dict[str, tuple[int, ContextUnit, set[str]]] = {}
+    waiting: dict[str, list[str]] = {}
+    sent: set[str] = set()
+    offset = start
+    for after, line, unit in read_units(source, start):
+        before, offset = offset, after
+        ahead = {
+            relation.target_id
+            for relation in unit.relations
+            if lines.get(relation.target_id, 0) > line or (relation.target_id in held and relation.target_id not in sent)
+        }
+        if ahead:
+            held[unit.id] = (before, unit, ahead)
+            for target in ahead:
+                waiting.setdefault(target, []).append(unit.id)
+            continue
+        ready = [unit]
+        for released in ready:
+            sent.add(released.id)
+            for dependent in waiting.pop(released.id, ()):
+                _, held_unit, targets = held[dependent]
+                targets.discard(released.id)
+                if not targets:
+                    del held[dependent]
+                    ready.append(held_unit)
+        yield Piece(ready, min((position for position, _, _ in held.values()), default=after))
+    if held:
+        # Only a cycle keeps units waiting; the store refuses it and says which unit.
+        yield Piece([unit for _, unit, _ in held.values()], offset)
+
+
+def _lines_of_ids(source: Path) -> dict[str, int]:
+    """Line numbers by unit id, read loosely: what is wrong with a line is said when it is its turn."""
+    found: dict[str, int] = {}
+    with source.open("rb") as file:
+        for number, raw in enumerate(file, start=1):
+            try:
+                document = orjson.loads(raw.removeprefix(b"\xef\xbb\xbf"))
+            except orjson.JSONDecodeError:
+                continue
+            if isinstance(document, dict) and isinstance(unit_id := document.get("id"), str):
+                found[unit_id] = number
+    return found

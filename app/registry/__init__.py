@@ -1,0 +1,1 @@
+"""Tenants and keys: who is asking, and what they may see."""

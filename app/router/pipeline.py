@@ -1,0 +1,142 @@
+"""A query's way, top to bottom. Nothing happens to a query that is not on this screen."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from time import monotonic
+
+from adapters.registry import AdapterRegistry
+from app.registry.permissions import Action
+from app.registry.registry import Credential, Registry
+from app.router.loading import load
+from app.router.planner import Plan, Planner
+from app.router.rendering import Presented, present
+from app.router.selection import rank, select
+from app.strategies.runner import Outcome, StrategyRunner
+from graph.model.answer import AnswerRelation, Consumption, ContextAnswer, Receipt, SelectedUnit
+from graph.model.query import ContextQuery
+from graph.model.scope import AuthorizedScope
+from graph.unit_store import UnitStore
+
+MOST_LEFT_OUT = 50
+"""Entries of the receipt that name a unit; the counts cover all of them."""
+
+
+class Router:
+    """Answers context queries."""
+
+    def __init__(self, registry: Registry, planner: Planner, strategies: StrategyRunner, units: UnitStore, adapters: AdapterRegistry) -> None:
+        self._registry = registry
+        self._planner = planner
+        self._strategies = strategies
+        self._units = units
+        self._adapters = adapters
+
+    async def answer(self, read_query: Callable[[], Awaitable[ContextQuery]], credential: Credential) -> ContextAnswer:
+        """Identity, permission, then the answer (R1). The query itself is read only once it is known who asks.
+
+        Raises:
+            Unauthenticated, Forbidden, NotFound: before anything is read.
+            as ``answer_within``.
+        """
+        clock = Clock()
+        principal = await self._registry.identify(credential)
+        clock.lap("identify")
+        scope = self._registry.authorize(principal, Action.READ_CONTEXT, credential)
+        clock.lap("authorize")
+        query = await read_query()
+        clock.lap("read")
+        return await self.answer_within(query, scope, clock)
+
+    async def answer_within(self, query: ContextQuery, scope: AuthorizedScope, clock: Clock | None = None) -> ContextAnswer:
+        """The answer for a scope that the registry has minted.
+
+        Raises:
+            InvalidInput and its kinds: the query cannot be answered as it is.
+            NotFound: the unit it is about does not exist for this caller.
+            DeadlineExceeded: no strategy answered in time.
+        """
+        clock = clock or Clock()
+        plan = self._planner.plan(query, scope, clock.started)
+        clock.lap("plan")
+        outcome = await self._strategies.run(plan)
+        clock.lap("candidates")
+        loaded = await load(self._units, plan, rank(outcome.found.candidates, query))
+        clock.lap("load")
+        selection = select(plan, loaded, plan.adapter.unit_tokens if plan.adapter is not None else lambda head: head.content_tokens)
+        clock.lap("select")
+        presented = present(plan, selection, self._adapters.tokenizers)
+        clock.lap("render")
+        return _answer(plan, outcome, presented, clock, complete=loaded.complete)
+
+
+class Clock:
+    """Stage times of one request, ms."""
+
+    def __init__(self) -> None:
+        self.started = monotonic()
+        self._last = self.started
+        self.laps: dict[str, float] = {}
+
+    def lap(self, stage: str) -> None:
+        now = monotonic()
+        self.laps[stage] = round((now - self._last) * 1000, 2)
+        self._last = now
+
+    @property
+    def total_ms(self) -> float:
+        return round((monotonic() - self.started) * 1000, 2)
+
+
+def _answer(plan: Plan, outcome: Outcome, presented: Presented, clock: Clock, *, complete: bool) -> ContextAnswer:
+    ids = {item.stored.unit.id for item in presented.chosen}
+    units = [
+        # The unit was checked when it was written; it is not checked again on each read.
+        SelectedUnit.model_construct(
+            **{name: getattr(item.stored.unit, name) for name in type(item.stored.unit).model_fields},
+            relevance_score=round(item.score, 4),
+            path=list(item.path),
+            reason=item.reason,
+        )
+        for item in presented.chosen
+    ]
+    relations = [
+        AnswerRelation(source_id=unit.id, target_id=relation.target_id, edge_type=relation.edge_type)
+        for unit in units
+        for relation in unit.relations
+        if relation.target_id in ids
+    ]
+    neutral = sum(item.stored.content_tokens for item in presented.chosen)
+    notes = [] if complete else ["Some chains of dependencies were longer than the bound; what hangs on them was left out."]
+    if plan.adapter is None:
+        notes.append("No model was named: there is no payload, and tokens are counted in o200k_base.")
+    receipt = Receipt(
+        trace_id=uuid.uuid4().hex,
+        query_type=plan.query_type,
+        strategy=outcome.strategy,
+        why=plan.why,
+        attempts=list(outcome.attempts),
+        fallback=outcome.strategy is not plan.strategies[0],
+        candidates=len(outcome.found.candidates),
+        hubs_sampled=outcome.found.hubs_sampled,
+        left_out=list(presented.left_out[:MOST_LEFT_OUT]),
+        left_out_counts=dict(Counter(item.reason.value for item in presented.left_out)),
+        budget_tokens=plan.query.budget_tokens,
+        budget_used=presented.tokens.value,
+        deadline_ms=plan.query.deadline_ms,
+        timings_ms={**clock.laps, "total": clock.total_ms},
+        notes=notes,
+    )
+    return ContextAnswer(
+        units=units,
+        relations=relations,
+        rendered=presented.rendered,
+        consumption=Consumption(
+            tokens=presented.tokens,
+            units=len(units),
+            compression=round(neutral / presented.tokens.value, 4) if presented.tokens.value else 0.0,
+        ),
+        receipt=receipt,
+    )

@@ -1,0 +1,130 @@
+"""Which strategy answers which query, from a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from time import monotonic
+
+from adapters.base import Adapter
+from adapters.registry import AdapterRegistry
+from graph.context_store import Window
+from graph.model.errors import BudgetTooSmall, InvalidBudget, QueryNotSupported
+from graph.model.query import ContextQuery, QueryType, StrategyName
+from graph.model.scope import AuthorizedScope
+from graph.order_keys import FOREVER_US, MAX_STEP, microseconds
+
+MOST_OF_DEADLINE = 0.6
+"""Share of the deadline that the strategy first chosen may take; the rest is for the fallback, loading and rendering."""
+FALLBACK_SHARE = 0.5
+"""Share of what remains that a fallback may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What answers a type of query, what follows when it does not answer in time, and why."""
+
+    strategy: StrategyName
+    fallbacks: tuple[StrategyName, ...]
+    why: str
+
+
+ROUTES: dict[QueryType, Route] = {
+    QueryType.AROUND_UNIT: Route(StrategyName.TRAVERSAL, (StrategyName.RECENCY,), "around a unit, what it is linked to matters most"),
+    QueryType.AROUND_TASK: Route(StrategyName.TRAVERSAL, (StrategyName.RECENCY,), "around a task, what its newest units are linked to matters most"),
+    QueryType.STEP: Route(StrategyName.TRAVERSAL, (StrategyName.RECENCY,), "for a step, what led to it matters most"),
+    QueryType.SESSION: Route(StrategyName.RECENCY, (), "of a session, the newest units matter most"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A query with everything decided: how, for which model, within which budget and until when."""
+
+    query: ContextQuery
+    scope: AuthorizedScope
+    query_type: QueryType
+    strategies: tuple[StrategyName, ...]
+    """The one chosen, then its fallbacks."""
+    why: str
+    adapter: Adapter | None
+    """None when no payload is wanted and no model is named; counts are then in o200k_base."""
+    model: str
+    window: Window
+    ends: float
+    """When the answer must be there, by ``time.monotonic``."""
+
+    @property
+    def remaining_s(self) -> float:
+        """Seconds until the deadline; 0 when it has passed."""
+        return max(self.ends - monotonic(), 0.0)
+
+    def base_tokens(self) -> int:
+        """What an answer without any unit costs, in the target model's tokens."""
+        return self.adapter.base_tokens(self.query.question) if self.adapter is not None and self.query.render else 0
+
+
+class Planner:
+    """Turns a query into a plan."""
+
+    def __init__(self, adapters: AdapterRegistry) -> None:
+        self._adapters = adapters
+
+    def plan(self, query: ContextQuery, scope: AuthorizedScope, started: float) -> Plan:
+        """Decide type, strategy, adapter and times. ``started`` is when the request came, by ``time.monotonic``.
+
+        Raises:
+            QueryNotSupported: the fields given do not make a query.
+            UnknownModel: no adapter knows the model.
+            InvalidBudget, BudgetTooSmall: the budget is over the model's window, or under the frame.
+        """
+        query_type = type_of(query)
+        route = ROUTES[query_type]
+        strategies, why = (route.strategy, *route.fallbacks), route.why
+        if query.strategy is not StrategyName.AUTO and query.strategy is not route.strategy:
+            strategies, why = (query.strategy, *(name for name in strategies if name is not query.strategy)), "the caller named it"
+            if query.strategy is StrategyName.TRAVERSAL and query_type is QueryType.SESSION:
+                raise QueryNotSupported("Traversal starts from a task or a unit.")
+        model = query.model or scope.principal.model
+        adapter = self._adapters.for_model(model) if model is not None else None
+        plan = Plan(
+            query=query,
+            scope=scope,
+            query_type=query_type,
+            strategies=strategies,
+            why=why,
+            adapter=adapter,
+            model=model or "",
+            window=Window(
+                task_id=query.task_id or "",
+                step=query.step if query.step is not None else MAX_STEP,
+                as_of_us=microseconds(query.as_of) if query.as_of is not None else FOREVER_US,
+            ),
+            ends=started + query.deadline_ms / 1000,
+        )
+        if adapter is not None and query.budget_tokens > adapter.profile.window_tokens:
+            raise InvalidBudget(f"The budget is over the model's window of {adapter.profile.window_tokens} tokens.").at(field="budget_tokens")
+        if query.budget_tokens < plan.base_tokens():
+            raise BudgetTooSmall(f"The frame alone costs {plan.base_tokens()} tokens for this model.").at(field="budget_tokens")
+        return plan
+
+
+def type_of(query: ContextQuery) -> QueryType:
+    """What a query asks about, by which fields it gives.
+
+    Raises:
+        QueryNotSupported: none or too many of them.
+    """
+    given = [name for name in ("unit_id", "task_id", "session_id") if getattr(query, name) is not None]
+    if query.step is not None:
+        if given != ["task_id"]:
+            raise QueryNotSupported("A step belongs to a task: give task_id with it, and neither unit_id nor session_id.")
+        return QueryType.STEP
+    match given:
+        case ["unit_id"]:
+            return QueryType.AROUND_UNIT
+        case ["task_id"]:
+            return QueryType.AROUND_TASK
+        case ["session_id"]:
+            return QueryType.SESSION
+        case _:
+            raise QueryNotSupported

@@ -1,0 +1,57 @@
+"""The chosen units as a payload that stays within the budget by the adapter's own count of the whole."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from adapters.base import RenderItem, RenderRequest
+from adapters.tokenizers import O200K, Tokenizers
+from app.router.planner import Plan
+from app.router.selection import Chosen, Selection
+from graph.model.answer import LeftOut, LeftOutReason, Rendered, TokenCount, TokenParts
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """What remains of a selection once it was rendered and counted."""
+
+    chosen: tuple[Chosen, ...]
+    left_out: tuple[LeftOut, ...]
+    rendered: Rendered | None
+    tokens: TokenCount
+
+
+def present(plan: Plan, selection: Selection, tokenizers: Tokenizers) -> Presented:
+    """Render the selection; while the payload counts more than the budget, the last pick goes.
+
+    Selection adds upper estimates, so this seldom takes more than one round.
+    """
+    chosen = list(selection.chosen)
+    left_out = list(selection.left_out)
+    if plan.adapter is None or not plan.query.render:
+        return Presented(tuple(chosen), tuple(left_out), None, _neutral_count(plan, chosen, tokenizers))
+    while True:
+        result = plan.adapter.render(
+            RenderRequest(
+                model=plan.model,
+                items=[RenderItem(item.stored.unit, item.score, item.block) for item in chosen],
+                question=plan.query.question,
+                tenant_id=plan.scope.tenant_id,
+                task_id=plan.query.task_id,
+                step=plan.query.step,
+            )
+        )
+        if result.tokens.value <= plan.query.budget_tokens or not chosen:
+            return Presented(tuple(chosen), tuple(left_out), result.rendered, result.tokens)
+        last = chosen[-1].pick
+        left_out[:0] = [
+            LeftOut(id=item.stored.unit.id, reason=LeftOutReason.BUDGET, tokens=item.tokens) for item in chosen if item.pick == last
+        ]
+        chosen = [item for item in chosen if item.pick != last]
+
+
+def _neutral_count(plan: Plan, chosen: list[Chosen], tokenizers: Tokenizers) -> TokenCount:
+    """Without a payload there is no frame: the sum of what was kept with the units."""
+    value = sum(item.tokens for item in chosen)
+    counter = tokenizers.for_name(O200K)
+    return TokenCount(value=value, method=counter.method, low=value, high=value, tokenizer=counter.name, parts=TokenParts(content=value, framing=0))

@@ -1,0 +1,235 @@
+"""Which units fit: best first under the budget, each with what it cannot stand without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from app.governance.admission import Refused, admit, current
+from app.router.loading import Loaded
+from app.router.planner import Plan
+from graph.model.answer import LeftOut, LeftOutReason, PathStep
+from graph.model.candidates import Candidate
+from graph.model.query import ContextQuery
+from graph.model.units import EdgeType, Kind
+from graph.unit_rows import StoredUnit
+
+# What a unit of each kind is worth beside another that was reached as well. A judgement, like the weights of edges.
+KIND_WEIGHTS: dict[Kind, float] = {
+    Kind.CORRECTION: 1.3,
+    Kind.CONSTRAINT: 1.2,
+    Kind.DECISION: 1.0,
+    Kind.STATE_SNAPSHOT: 1.0,
+    Kind.OBSERVATION: 0.95,
+    Kind.TOOL_RESULT: 0.9,
+    Kind.PROGRESS_NOTE: 0.75,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """One unit of the answer.
+
+    ``block`` is shared by units that move as one: a call and its results. ``pick`` is shared by units that were chosen together:
+    a unit with its pair and what it depends on; the last pick is the first to go when a payload turns out too long.
+    """
+
+    stored: StoredUnit
+    score: float
+    reason: str
+    path: tuple[PathStep, ...]
+    block: int
+    pick: int
+    tokens: int
+
+
+@dataclass(slots=True)
+class Selection:
+    """The units of an answer in priority order, and the others with why not."""
+
+    chosen: list[Chosen] = field(default_factory=list[Chosen])
+    left_out: list[LeftOut] = field(default_factory=list[LeftOut])
+    tokens: int = 0
+    """Upper estimate in the target model's tokens, frame included."""
+
+
+def rank(candidates: Sequence[Candidate], query: ContextQuery) -> list[Candidate]:
+    """Candidates of the kinds asked for, best first, scores on 0 to 1; equal ones by id, so that the same state gives the same answer."""
+    weighted = [
+        replace(item, score=item.score * KIND_WEIGHTS[item.kind]) for item in candidates if query.kinds is None or item.kind in query.kinds
+    ]
+    highest = max((item.score for item in weighted), default=0.0) or 1.0
+    return sorted((replace(item, score=item.score / highest) for item in weighted), key=lambda item: (-item.score, item.id))
+
+
+def select(plan: Plan, loaded: Loaded, unit_tokens: Callable[[Candidate], int]) -> Selection:
+    """Fill the budget: by falling score, each unit with its pair and with what it depends on, or not at all.
+
+    ``unit_tokens`` says what a unit costs in the payload. A superseded unit's place goes to the one that replaced it.
+    """
+    selection = Selection(tokens=plan.base_tokens())
+    picker = _Picker(plan.query, loaded.units)
+    chosen: set[str] = set()
+    refused: set[str] = set()
+    texts: set[tuple[Kind, str]] = set()
+    for pick, item in enumerate(_with_superseders(loaded.considered, picker, refused, selection)):
+        if item.id in chosen:
+            continue
+        block = picker.needs(item.id)
+        if isinstance(block, Refused):
+            selection.left_out.append(LeftOut(id=item.id, reason=block.reason))
+            continue
+        stored = loaded.units[item.id]
+        same = (stored.unit.kind, stored.unit.content)
+        if len(block) == 1 and same in texts:
+            selection.left_out.append(LeftOut(id=item.id, reason=LeftOutReason.DUPLICATE))
+            continue
+        new = [member for member in block if member not in chosen]
+        costs = {member: unit_tokens(picker.head(member, item)) for member in new}
+        if selection.tokens + sum(costs.values()) > plan.query.budget_tokens:
+            selection.left_out.append(LeftOut(id=item.id, reason=LeftOutReason.BUDGET, tokens=sum(costs.values())))
+            continue
+        for member in new:
+            chosen.add(member)
+            member_unit = loaded.units[member]
+            texts.add((member_unit.unit.kind, member_unit.unit.content))
+            own = member == item.id
+            selection.chosen.append(
+                Chosen(
+                    stored=member_unit,
+                    score=item.score,
+                    reason=item.reason if own else picker.why(member, item.id),
+                    path=item.path if own else (),
+                    block=picker.block_of(member),
+                    pick=pick,
+                    tokens=costs[member],
+                )
+            )
+        selection.tokens += sum(costs.values())
+    selection.left_out += [LeftOut(id=item.id, reason=LeftOutReason.BUDGET, tokens=item.content_tokens) for item in loaded.beyond_budget]
+    # What was first too large and then came along with another unit is in the answer after all.
+    selection.left_out = [item for item in selection.left_out if item.id not in chosen]
+    return selection
+
+
+def _with_superseders(considered: Sequence[Candidate], picker: _Picker, refused: set[str], selection: Selection) -> list[Candidate]:
+    """The candidates with each superseded one replaced by what is current, at the better of both scores."""
+    best: dict[str, Candidate] = {}
+    for item in considered:
+        if item.id not in picker.loaded:
+            continue  # erased, or out of sight, since the walk
+        now = item
+        if not picker.query.include_history:
+            current_id = current(item.id, picker.loaded)
+            if current_id != item.id:
+                if item.id not in refused:
+                    refused.add(item.id)
+                    selection.left_out.append(LeftOut(id=item.id, reason=LeftOutReason.SUPERSEDED))
+                step = PathStep(from_id=item.id, edge_type=EdgeType.SUPERSESSION, direction="in", to_id=current_id)
+                now = picker.head(current_id, item, reason="superseder", path=(*item.path, step))
+        known = best.get(now.id)
+        if known is None or now.score > known.score:
+            best[now.id] = now if known is None or known.reason == "superseder" else replace(known, score=now.score)
+        elif known.reason == "superseder" and now.reason != "superseder":
+            best[now.id] = replace(now, score=known.score)
+    return sorted(best.values(), key=lambda item: (-item.score, item.id))
+
+
+class _Picker:
+    """What a unit needs, over the units that were loaded for one answer."""
+
+    def __init__(self, query: ContextQuery, loaded: Mapping[str, StoredUnit]) -> None:
+        self.query = query
+        self.loaded = loaded
+        self._pairs: dict[str, tuple[str, ...]] = {}
+        self._blocks: dict[str, int] = {}
+
+    def needs(self, unit_id: str) -> list[str] | Refused:
+        """The unit with its pair and what it depends on, dependencies first; Refused when one of them may not enter."""
+        order: list[str] = []
+        seen: set[str] = set()
+        # Depth first without recursion: a chain of dependencies may be long. (id, True) is visited after its needs.
+        stack: list[tuple[str, bool]] = [(unit_id, False)]
+        while stack:
+            at, ready = stack.pop()
+            if ready:
+                order.extend(member for member in self._pair(at) if member not in order)
+                continue
+            if not self.query.include_history and at in self.loaded:
+                at = current(at, self.loaded)
+            if at in seen:
+                continue
+            pair = self._pair(at)
+            seen.update(pair)
+            for member in pair:
+                stored = self.loaded.get(member)
+                verdict = admit(stored, self.loaded, self.query) if stored is not None else Refused(LeftOutReason.INCOMPLETE)
+                if isinstance(verdict, Refused):
+                    return verdict if member == unit_id else Refused(LeftOutReason.INCOMPLETE)
+            stack.append((at, True))
+            for member in pair:
+                stack.extend((target, False) for target in self._dependencies(member))
+        return order
+
+    def _dependencies(self, unit_id: str) -> list[str]:
+        return [relation.target_id for relation in self.loaded[unit_id].unit.relations if relation.edge_type is EdgeType.DEPENDENCY]
+
+    def _pair(self, unit_id: str) -> tuple[str, ...]:
+        """A call with its results, call first; a unit that is neither stands alone."""
+        known = self._pairs.get(unit_id)
+        if known is not None:
+            return known
+        call_id = self._call_of(unit_id)
+        stored = self.loaded.get(call_id)
+        results = [result for result in (stored.result_ids if stored is not None else ()) if result in self.loaded]
+        pair = (call_id, *sorted(results))
+        for member in pair:
+            self._pairs[member] = pair
+            self._blocks[member] = len(self._pairs)
+        return pair
+
+    def _call_of(self, unit_id: str) -> str:
+        stored = self.loaded.get(unit_id)
+        if stored is None or stored.unit.kind is not Kind.TOOL_RESULT:
+            return unit_id
+        for relation in stored.unit.relations:
+            call = self.loaded.get(relation.target_id)
+            if relation.edge_type is EdgeType.CAUSATION and call is not None and unit_id in call.result_ids:
+                return call.unit.id
+        return unit_id
+
+    def block_of(self, unit_id: str) -> int:
+        """Equal for units of one pair."""
+        self._pair(unit_id)
+        return self._blocks[self._pairs[unit_id][0]]
+
+    def why(self, member: str, asked_for: str) -> str:
+        """Why a unit came along with another."""
+        return "pair" if self._pair(member) == self._pair(asked_for) else "required"
+
+    def head(self, unit_id: str, like: Candidate, *, reason: str = "required", path: tuple[PathStep, ...] = ()) -> Candidate:
+        """A loaded unit as a candidate, with another's score."""
+        if unit_id == like.id:
+            return like
+        stored = self.loaded[unit_id]
+        unit, metadata = stored.unit, stored.unit.metadata
+        assert metadata.agent_id is not None
+        assert metadata.timestamp is not None
+        return Candidate(
+            id=unit.id,
+            kind=unit.kind,
+            trust=unit.trust,
+            epistemic_status=metadata.epistemic_status,
+            agent_id=metadata.agent_id,
+            actor=metadata.actor,
+            timestamp=metadata.timestamp,
+            task_id=metadata.task_id,
+            task_step=metadata.task_step,
+            tool_name=metadata.tool.name if metadata.tool is not None else None,
+            content_tokens=stored.content_tokens,
+            score=like.score,
+            path=path,
+            reason=reason,
+            superseded_by=stored.superseder_ids,
+            results=stored.result_ids,
+        )

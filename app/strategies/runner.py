@@ -1,0 +1,62 @@
+"""Runs the plan's strategies in turn until one answers, and keeps what was tried."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from time import monotonic
+
+from app.router.planner import FALLBACK_SHARE, MOST_OF_DEADLINE, Plan
+from app.strategies import recency, traversal
+from graph.context_store import ContextStore
+from graph.model.answer import Attempt
+from graph.model.candidates import Found
+from graph.model.errors import DeadlineExceeded
+from graph.model.query import StrategyName
+from graph.unit_store import UnitStore
+
+Strategy = Callable[[Plan, float], Awaitable[Found]]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was found, by which strategy, and every attempt on the way."""
+
+    found: Found
+    strategy: StrategyName
+    attempts: tuple[Attempt, ...]
+
+
+class StrategyRunner:
+    """Knows each strategy by its name."""
+
+    def __init__(self, store: ContextStore, units: UnitStore) -> None:
+        self._by_name: dict[StrategyName, Strategy] = {
+            StrategyName.TRAVERSAL: lambda plan, deadline_s: traversal.traverse(store, plan, deadline_s),
+            StrategyName.RECENCY: lambda plan, deadline_s: recency.newest(store, units, plan, deadline_s),
+        }
+
+    async def run(self, plan: Plan) -> Outcome:
+        """The first answer in time.
+
+        Raises:
+            DeadlineExceeded: no strategy answered. Never an empty answer instead.
+            NotFound: what the query is about does not exist for this caller.
+        """
+        attempts: list[Attempt] = []
+        for place, name in enumerate(plan.strategies):
+            share = MOST_OF_DEADLINE if place == 0 else FALLBACK_SHARE
+            allowed_s = plan.remaining_s * share
+            began = monotonic()
+            try:
+                found = await self._by_name[name](plan, allowed_s)
+            except DeadlineExceeded:
+                attempts.append(Attempt(strategy=name, outcome="timed_out", ms=_ms(began), reason=f"no answer within {allowed_s * 1000:.0f} ms"))
+                continue
+            attempts.append(Attempt(strategy=name, outcome="answered", ms=_ms(began)))
+            return Outcome(found, name, tuple(attempts))
+        raise DeadlineExceeded
+
+
+def _ms(began: float) -> float:
+    return round((monotonic() - began) * 1000, 2)

@@ -1,0 +1,103 @@
+"""Tenants and API keys in the graph."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from graph.connection import Database, WriteTransaction
+from graph.model.errors import NotFound
+from graph.model.scope import AuthorizedScope, Role
+from graph.model.units import Scope
+from graph.statements import Row
+from graph.unit_rows import as_datetime
+
+NEVER = datetime.fromisoformat("9999-12-31T00:00:00+00:00")
+"""Expiry of a key without one; a null would be a case of its own in every statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredKey:
+    """A key as stored: never its secret."""
+
+    id: str
+    tenant_id: str
+    agent_id: str
+    role: Role
+    bound: Scope
+    expires_at: datetime
+    revoked_at: datetime | None
+    created_at: datetime | None = None
+    secret_hash: str = ""
+
+
+class RegistryStore:
+    """Reads and writes tenants and keys."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def find_key(self, key_id: str) -> StoredKey | None:
+        """A key by its public id, of whatever tenant; None when there is none."""
+        rows = await self._database.read("registry/read_api_key_by_id", key_id=key_id, deadline_s=2.0)
+        return _key(rows[0], str(rows[0]["tenant_id"])) if rows else None
+
+    async def create_key(self, scope: AuthorizedScope, key: StoredKey, created_at: datetime) -> None:
+        """Store a key, and its tenant if this is the tenant's first."""
+
+        async def work(transaction: WriteTransaction) -> None:
+            await transaction.run("registry/create_tenant", scope)
+            await transaction.run(
+                "registry/create_api_key",
+                scope,
+                key_id=key.id,
+                secret_hash=key.secret_hash,
+                agent_id=key.agent_id,
+                role=key.role.value,
+                organization_id=key.bound.organization_id,
+                assessment_id=key.bound.assessment_id,
+                created_at=created_at.isoformat(),
+                expires_at=key.expires_at.isoformat(),
+            )
+
+        await self._database.write("registry/create_api_key", work)
+
+    async def list_keys(self, scope: AuthorizedScope) -> list[StoredKey]:
+        """The tenant's keys, newest first."""
+        rows = await self._database.read("registry/list_api_keys", scope)
+        return [_key(row, scope.tenant_id) for row in rows]
+
+    async def revoke_key(self, scope: AuthorizedScope, key_id: str, at: datetime) -> None:
+        """Revoke a key of the tenant.
+
+        Raises:
+            NotFound: the tenant has no such key.
+        """
+
+        async def work(transaction: WriteTransaction) -> list[Row]:
+            return await transaction.run("registry/revoke_api_key", scope, key_id=key_id, revoked_at=at.isoformat())
+
+        if not await self._database.write("registry/revoke_api_key", work):
+            raise NotFound
+
+    async def ensure_tenant(self, scope: AuthorizedScope) -> None:
+        """Make the tenant's guard node; for local use, where no key is created first."""
+
+        async def work(transaction: WriteTransaction) -> None:
+            await transaction.run("registry/create_tenant", scope)
+
+        await self._database.write("registry/create_tenant", work)
+
+
+def _key(row: Row, tenant_id: str) -> StoredKey:
+    return StoredKey(
+        id=row["id"],
+        tenant_id=tenant_id,
+        agent_id=row["agent_id"],
+        role=Role(row["role"]),
+        bound=Scope(organization_id=row["organization_id"], assessment_id=row["assessment_id"]),
+        expires_at=as_datetime(row["expires_at"]),
+        revoked_at=None if row["revoked_at"] is None else as_datetime(row["revoked_at"]),
+        created_at=as_datetime(row["created_at"]) if row.get("created_at") is not None else None,
+        secret_hash=str(row.get("secret_hash", "")),
+    )

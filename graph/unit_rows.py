@@ -1,0 +1,157 @@
+"""A unit as a row of the database, and back. The only place that knows the property names of a ContextUnit node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timezone
+from typing import Any, cast
+
+import orjson
+
+from graph import order_keys
+from graph.model.candidates import Candidate
+from graph.model.scope import Principal, scope_key
+from graph.model.units import (
+    Attachment,
+    ContextUnit,
+    EdgeType,
+    EpistemicStatus,
+    Kind,
+    Metadata,
+    Ownership,
+    ProvenanceSource,
+    Relation,
+    Scope,
+    Tier,
+    Tool,
+    Trust,
+)
+from graph.statements import Row
+
+
+@dataclass(frozen=True, slots=True)
+class StoredUnit:
+    """A unit as read, with what the writer computed and who replaced or answered it."""
+
+    unit: ContextUnit
+    content_tokens: int
+    superseder_ids: tuple[str, ...]
+    result_ids: tuple[str, ...]
+
+
+def unit_row(unit: ContextUnit, principal: Principal, digest: str, content_tokens: int, recorded_at: datetime) -> dict[str, object]:
+    """What ``units/create_units`` takes: flat properties, and the times as ISO text."""
+    metadata = unit.metadata
+    at = metadata.timestamp or recorded_at
+    tenant = principal.tenant_id
+    tool = metadata.tool
+    properties: dict[str, object] = {
+        "kind": unit.kind.value,
+        "content": unit.content,
+        "agent_id": metadata.agent_id or principal.agent_id,
+        "actor": metadata.actor,
+        "session_id": metadata.session_id,
+        "model": principal.model,
+        "task_id": metadata.task_id,
+        "task_step": metadata.task_step,
+        "epistemic_status": metadata.epistemic_status.value,
+        "relevance_score": metadata.relevance_score,
+        "tier": metadata.tier.value,
+        "organization_id": unit.scope.organization_id,
+        "assessment_id": unit.scope.assessment_id,
+        "scope_key": scope_key(unit.scope.organization_id, unit.scope.assessment_id),
+        "trust": unit.trust.value,
+        "digest": digest,
+        "content_tokens": content_tokens,
+        "timestamp_given": metadata.timestamp is not None,
+        "recorded_us": order_keys.microseconds(recorded_at),
+        "tenant_order": order_keys.tenant_order(tenant, at, unit.id),
+    }
+    if metadata.provenance:
+        properties["provenance"] = _json([source.model_dump(exclude_none=True) for source in metadata.provenance])
+    if unit.labels:
+        properties["labels"] = unit.labels
+    if unit.attachments:
+        properties["attachments"] = _json([attachment.model_dump() for attachment in unit.attachments])
+    if tool is not None:
+        properties |= {"tool_name": tool.name, "tool_call_id": tool.call_id}
+        if tool.arguments is not None:
+            properties["tool_arguments"] = _json(tool.arguments)
+    if metadata.session_id is not None:
+        properties["session_order"] = order_keys.session_order(tenant, metadata.session_id, at, unit.id)
+    if metadata.task_id is not None:
+        properties["task_order"] = order_keys.task_order(tenant, metadata.task_id, at, unit.id)
+        properties["task_step_order"] = order_keys.task_step_order(tenant, metadata.task_id, metadata.task_step, at, unit.id)
+    return {"id": unit.id, "properties": properties, "timestamp": at.isoformat(), "recorded_at": recorded_at.isoformat()}
+
+
+def _json(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
+def stored_unit(row: Row) -> StoredUnit:
+    """A row of ``units/read_units_by_id`` and its like as a unit."""
+    tool = None
+    if row["tool_name"] is not None:
+        arguments = row["tool_arguments"]
+        tool = Tool(name=row["tool_name"], call_id=row["tool_call_id"], arguments=None if arguments is None else orjson.loads(arguments))
+    provenance = cast("list[dict[str, Any]]", orjson.loads(row["provenance"])) if row["provenance"] else []
+    attachments = cast("list[dict[str, Any]]", orjson.loads(row["attachments"])) if row["attachments"] else []
+    unit = ContextUnit(
+        id=row["id"],
+        kind=Kind(row["kind"]),
+        content=row["content"],
+        metadata=Metadata(
+            timestamp=as_datetime(row["timestamp"]),
+            recorded_at=as_datetime(row["recorded_at"]),
+            agent_id=row["agent_id"],
+            actor=row["actor"],
+            session_id=row["session_id"],
+            task_id=row["task_id"],
+            task_step=row["task_step"],
+            epistemic_status=EpistemicStatus(row["epistemic_status"]),
+            provenance=[ProvenanceSource(**source) for source in provenance],
+            relevance_score=row["relevance_score"],
+            tier=Tier(row["tier"]),
+            tool=tool,
+        ),
+        relations=[
+            Relation(edge_type=EdgeType(str(edge_type).lower()), target_id=str(target)) for edge_type, target in sorted(row["relations"])
+        ],
+        scope=Scope(organization_id=row["organization_id"], assessment_id=row["assessment_id"]),
+        trust=Trust(row["trust"]),
+        labels=row["labels"] or [],
+        attachments=[Attachment(**attachment) for attachment in attachments],
+        owner=Ownership(tenant_id=row["tenant_id"], agent_id=row["agent_id"], session_id=row["session_id"], model=row["model"]),
+    )
+    return StoredUnit(unit, row["content_tokens"], tuple(row["superseder_ids"]), tuple(row["result_ids"]))
+
+
+def candidate(row: Row, score: float, reason: str) -> Candidate:
+    """A row without text as a candidate."""
+    return Candidate(
+        id=row["id"],
+        kind=Kind(row["kind"]),
+        trust=Trust(row["trust"]),
+        epistemic_status=EpistemicStatus(row["epistemic_status"]),
+        agent_id=row["agent_id"],
+        actor=row["actor"],
+        timestamp=as_datetime(row["timestamp"]),
+        task_id=row["task_id"],
+        task_step=row["task_step"],
+        tool_name=row["tool_name"],
+        content_tokens=row["content_tokens"],
+        score=score,
+        reason=reason,
+        superseded_by=tuple(row["superseder_ids"]),
+        results=tuple(row["result_ids"]),
+    )
+
+
+def as_datetime(value: Any) -> datetime:
+    """A driver's DateTime as Python's own, with its offset."""
+    native: datetime = value.to_native() if hasattr(value, "to_native") else value
+    offset = native.utcoffset()
+    # The driver's time zones are pytz objects; a plain fixed offset compares, prints and pickles like any other.
+    return native.astimezone(UTC) if offset is None or not offset else native.replace(tzinfo=timezone(offset))
+

@@ -1,0 +1,241 @@
+"""Context units in the graph: written whole or not at all, read within a scope."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from graph.connection import Database, WriteTransaction
+from graph.model.answer import AnswerRelation, Lineage
+from graph.model.errors import InvalidField, LowerTrustSupersedes, NotFound, TargetNotFound, UnitConflict
+from graph.model.scope import AuthorizedScope
+from graph.model.units import ContextUnit, EdgeType, Kind, Trust, UnitPage, WriteResult, digest_without_time
+from graph.order_keys import FOREVER_US, whole_range
+from graph.statements import Row
+from graph.unit_rows import StoredUnit, stored_unit, unit_row
+
+LINEAGE_FAN = 64
+"""Edges read of one unit in one step of a lineage."""
+LINEAGE_LIMIT = 500
+"""Units in one lineage answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedUnit:
+    """A checked unit with what is computed once, at write: its digest and what its body costs."""
+
+    unit: ContextUnit
+    digest: str
+    content_tokens: int
+
+
+class UnitStore:
+    """Reads and writes units. Every method needs the scope of who is asking."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def write(self, scope: AuthorizedScope, batch: Sequence[PreparedUnit], recorded_at: datetime, session_agent_id: str) -> WriteResult:
+        """Store a batch whole: new units with their edges, in one transaction that holds the tenant's lock (U8, U9).
+
+        Raises:
+            UnitConflict: an id is taken by other content, also when its owner is out of sight.
+            TargetNotFound: an edge points to what does not exist for this writer.
+            LowerTrustSupersedes: C2.
+            DatabaseBusy, DatabaseUnavailable: nothing was stored; send it again.
+        """
+
+        async def work(transaction: WriteTransaction) -> WriteResult:
+            # Locked first: two writers of one tenant queue here; reading before locking would lose updates on every engine.
+            await transaction.run("units/lock_tenant", scope)
+            asked = {item.unit.id for item in batch}
+            asked.update(relation.target_id for item in batch for relation in item.unit.relations)
+            rows = await transaction.run("units/read_stored_keys", scope, ids=sorted(asked))
+            stored = {str(row["id"]): row for row in rows}
+            new = [item for index, item in enumerate(batch) if not _already_there(item, stored, index)]
+            _check_targets(batch, new, stored)
+            if new:
+                await _create(transaction, scope, new, stored, recorded_at, session_agent_id)
+            return WriteResult(written=len(new), unchanged=len(batch) - len(new), ids=[item.unit.id for item in batch])
+
+        return await self._database.write("units/write_batch", work)
+
+    async def read(self, scope: AuthorizedScope, unit_id: str) -> ContextUnit:
+        """One unit.
+
+        Raises:
+            NotFound: it does not exist for this caller; the same whether it exists elsewhere or not.
+        """
+        found = await self.read_many(scope, [unit_id])
+        if not found:
+            raise NotFound
+        return found[0].unit
+
+    async def read_many(
+        self, scope: AuthorizedScope, unit_ids: Sequence[str], *, as_of_us: int = FOREVER_US, deadline_s: float = 5.0
+    ) -> list[StoredUnit]:
+        """The units among these ids that this caller may see, with their text, in no particular order."""
+        rows = await self._database.read("units/read_units_by_id", scope, ids=list(unit_ids), as_of_us=as_of_us, deadline_s=deadline_s)
+        return [stored_unit(row) for row in rows]
+
+    async def page(
+        self, scope: AuthorizedScope, *, session_id: str | None = None, task_id: str | None = None, limit: int = 50, cursor: str | None = None
+    ) -> UnitPage:
+        """At most ``limit`` units of a session, a task or the tenant, newest first. ``cursor`` is ``next`` of the page before.
+
+        Raises:
+            InvalidField: both a session and a task are named, or the cursor was not made here.
+        """
+        if session_id is not None and task_id is not None:
+            raise InvalidField("Name a session or a task, not both.")
+        what = "session" if session_id is not None else "task" if task_id is not None else "tenant"
+        parts = [part for part in (scope.tenant_id, session_id, task_id) if part is not None]
+        from_key, to_key = whole_range(*parts)
+        if cursor is not None:
+            to_key = from_key + _from_cursor(cursor)
+        rows = await self._database.read(f"units/list_units_by_{what}", scope, from_key=from_key, to_key=to_key, limit=limit)
+        following = _to_cursor(str(rows[-1]["order_key"]).removeprefix(from_key)) if len(rows) == limit else None
+        return UnitPage(units=[stored_unit(row).unit for row in rows], next=following)
+
+    async def lineage(
+        self, scope: AuthorizedScope, unit_id: str, *, before: bool, after: bool, depth: int
+    ) -> Lineage:
+        """Units within ``depth`` edges before or after one, nearest first, and the edges walked.
+
+        Raises:
+            NotFound: the unit does not exist for this caller.
+        """
+        start = await self.read(scope, unit_id)
+        edges: dict[tuple[str, str, str], None] = {}
+        reached: dict[str, None] = {unit_id: None}
+        truncated = False
+        for direction, wanted in (("before", before), ("after", after)):
+            frontier = [unit_id] if wanted else []
+            for _ in range(depth):
+                if not frontier:
+                    break
+                rows = await self._database.read(f"units/step_lineage_{direction}", scope, ids=frontier, fan=LINEAGE_FAN)
+                truncated = truncated or _cut(rows)
+                following: dict[str, None] = {}
+                for row in rows:
+                    near, far, edge_type = str(row["from_id"]), str(row["id"]), str(row["edge_type"])
+                    if far not in reached:
+                        if len(reached) >= LINEAGE_LIMIT:
+                            truncated = True
+                            continue
+                        reached[far] = None
+                        following[far] = None
+                    edges[(near, far, edge_type) if direction == "before" else (far, near, edge_type)] = None
+                frontier = list(following)
+        others = [found for found in reached if found != unit_id]
+        units = {item.unit.id: item.unit for item in await self.read_many(scope, others)} if others else {}
+        relations = [AnswerRelation(source_id=a, target_id=b, edge_type=EdgeType(kind.lower())) for a, b, kind in edges]
+        return Lineage(units=[start, *(units[found] for found in others if found in units)], relations=relations, truncated=truncated)
+
+
+def _to_cursor(rest: str) -> str:
+    """The part of an order key behind the caller's own names: time and id."""
+    return base64.urlsafe_b64encode(rest.encode()).decode()
+
+
+def _from_cursor(cursor: str) -> str:
+    try:
+        return base64.urlsafe_b64decode(cursor.encode()).decode()
+    except (binascii.Error, ValueError):
+        raise InvalidField("The cursor was not made here.", hint="Start from the first page.").at(field="cursor") from None
+
+
+def _cut(rows: Iterable[Row]) -> bool:
+    per_unit: dict[str, int] = defaultdict(int)
+    for row in rows:
+        per_unit[str(row["from_id"])] += 1
+    return any(number >= LINEAGE_FAN for number in per_unit.values())
+
+
+def _already_there(item: PreparedUnit, stored: dict[str, Row], index: int) -> bool:
+    row = stored.get(item.unit.id)
+    if row is None:
+        return False
+    # A unit that was written without a time and is sent back with the one it was given is still the same unit.
+    same = row["digest"] == item.digest or (not row["timestamp_given"] and row["digest"] == digest_without_time(item.unit))
+    if not (same and row["visible"]):
+        raise UnitConflict().at(index=index, id=item.unit.id)
+    return True
+
+
+def _check_targets(batch: Sequence[PreparedUnit], new: Sequence[PreparedUnit], stored: dict[str, Row]) -> None:
+    inside = {item.unit.id: item.unit for item in batch}
+    position = {item.unit.id: index for index, item in enumerate(batch)}
+    for item in new:
+        for relation in item.unit.relations:
+            target = relation.target_id
+            row = stored.get(target)
+            if target not in inside and (row is None or not row["visible"]):
+                raise TargetNotFound().at(index=position[item.unit.id], id=item.unit.id, field="relations")
+            if relation.edge_type is EdgeType.SUPERSESSION:
+                trust = inside[target].trust if target in inside else Trust(str(stored[target]["trust"]))
+                if item.unit.trust.rank > trust.rank:
+                    raise LowerTrustSupersedes().at(index=position[item.unit.id], id=item.unit.id, field="relations")
+
+
+async def _create(
+    transaction: WriteTransaction,
+    scope: AuthorizedScope,
+    new: Sequence[PreparedUnit],
+    stored: dict[str, Row],
+    recorded_at: datetime,
+    agent_id: str,
+) -> None:
+    await transaction.run(
+        "units/create_units",
+        scope,
+        rows=[unit_row(item.unit, scope.principal, item.digest, item.content_tokens, recorded_at) for item in new],
+    )
+    sessions: dict[tuple[str, str], list[str]] = defaultdict(list)
+    tasks: dict[str, list[str]] = defaultdict(list)
+    constraints: dict[str, list[str]] = defaultdict(list)
+    for item in new:
+        metadata = item.unit.metadata
+        if metadata.session_id is not None:
+            sessions[metadata.session_id, metadata.agent_id or agent_id].append(item.unit.id)
+        if metadata.task_id is not None:
+            tasks[metadata.task_id].append(item.unit.id)
+            if item.unit.kind is Kind.CONSTRAINT:
+                constraints[metadata.task_id].append(item.unit.id)
+    for (session_id, owner), unit_ids in sessions.items():
+        await transaction.run("units/merge_session", scope, session_id=session_id, agent_id=owner, unit_ids=unit_ids)
+    for task_id, unit_ids in tasks.items():
+        await transaction.run("units/merge_task", scope, task_id=task_id, unit_ids=unit_ids)
+    for task_id, unit_ids in constraints.items():
+        await transaction.run("units/bind_constraints", scope, task_id=task_id, unit_ids=unit_ids)
+    edges: dict[EdgeType, dict[tuple[str, str], None]] = defaultdict(dict)
+    for item in new:
+        for relation in item.unit.relations:
+            edges[relation.edge_type][item.unit.id, relation.target_id] = None
+    for edge_type, pairs in edges.items():
+        rows = await transaction.run(
+            f"units/create_{edge_type}_edges", scope, edges=[{"source_id": source, "target_id": target} for source, target in pairs]
+        )
+        if not rows or rows[0]["written"] != len(pairs):
+            # A target went away between the check and here: only an erasure by another path could do that.
+            raise TargetNotFound(hint="A target was erased meanwhile. Read it again and send the batch once more.")
+    inside = {item.unit.id: item.unit for item in new}
+    results = [
+        {"call_id": target, "result_id": source}
+        for source, target in edges[EdgeType.CAUSATION]
+        if inside[source].kind is Kind.TOOL_RESULT and _is_call(target, inside, stored)
+    ]
+    if results:
+        await transaction.run("units/mark_results", scope, pairs=results)
+
+
+def _is_call(unit_id: str, inside: dict[str, ContextUnit], stored: dict[str, Row]) -> bool:
+    unit = inside.get(unit_id)
+    if unit is not None:
+        return unit.kind is Kind.DECISION and unit.metadata.tool is not None
+    row = stored[unit_id]
+    return row["kind"] == Kind.DECISION and bool(row["has_tool"])
