@@ -53,10 +53,10 @@ class LastroClient:
     async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         await self._http.aclose()
 
-    async def write(self, units: Sequence[ContextUnit]) -> WriteResult:
-        """Store a batch whole. Safe to repeat."""
+    async def write(self, units: Sequence[ContextUnit], *, model: str | None = None) -> WriteResult:
+        """Store a batch whole. Safe to repeat. ``model`` is the one that the units came from, if not the client's own."""
         batch = orjson.dumps({"units": [unit.model_dump(mode="json", exclude_defaults=True) for unit in units]})
-        return WriteResult.model_validate_json(await self._call("POST", "/v1/units", content=batch))
+        return WriteResult.model_validate_json(await self._call("POST", "/v1/units", content=batch, model=model))
 
     async def read(self, unit_id: str) -> ContextUnit:
         """One unit."""
@@ -80,8 +80,12 @@ class LastroClient:
         content = query.model_dump_json(exclude_defaults=True).encode()
         return ContextAnswer.model_validate_json(await self._call("POST", "/v1/context", content=content))
 
-    async def _call(self, method: str, path: str, *, params: dict[str, str] | None = None, content: bytes | None = None) -> bytes:
+    async def _call(
+        self, method: str, path: str, *, params: dict[str, str] | None = None, content: bytes | None = None, model: str | None = None
+    ) -> bytes:
         headers = {"Content-Type": "application/json"} if content is not None else {}
+        if model is not None:
+            headers["Lastro-Model"] = model
         try:
             response = await self._http.request(method, path, params=params, content=content, headers=headers)
         except httpx2.TransportError as failure:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import orjson
 
-from adapters.importers import openai_chat
-from adapters.importers.formats import detect
+from adapters.importers.formats import FORMATS, detect
+from adapters.importers.openai_chat import convert, read_runs
 from adapters.importers.units_ndjson import read_units
 from app.operations import Operations
-from graph.model.errors import ImportRefused, InvalidInput, LastroError
+from graph.model.errors import ImportRefused
 from graph.model.units import ContextUnit
 
 BATCH_UNITS = 500
@@ -54,7 +54,8 @@ class Piece:
     units: Sequence[ContextUnit]
     position: int
     task_id: str | None = None
-    notes: Sequence[str] = ()
+    model: str | None = None
+    notes: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 class Checkpoint:
@@ -109,35 +110,65 @@ async def import_file(
     total = source.stat().st_size if chosen == "units" else 0
     if chosen == "units":
         pieces = _unit_pieces(source, start if start <= total else 0)
-    else:
+    elif chosen in FORMATS:
         pieces = _transcript_pieces(source, start, session_id, task_id)
-    batch: list[ContextUnit] = []
+    else:
+        raise ImportRefused("There is no such format.", hint=f"Formats: auto, {', '.join(FORMATS)}.")
+    batch = _Batch(operations, report)
     position = start
     for piece in pieces:
-        if batch and (len(batch) + len(piece.units) > BATCH_UNITS or _size(batch) > BATCH_BYTES):
-            await _store(operations, batch, report)
-            batch = []
+        if batch.units and not batch.takes(piece):
+            await batch.store()
             if checkpoint is not None:
                 checkpoint.write(position)
             on_progress(Progress(position, total, report.written + report.unchanged))
         for part in _parts(piece.units):
-            if batch and len(batch) + len(part) > BATCH_UNITS:
-                await _store(operations, batch, report)
-                batch = []
-            batch.extend(part)
+            await batch.add(part, piece.model)
         position = piece.position
         if piece.task_id is not None:
             report.runs += 1
             if piece.task_id not in report.task_ids:
                 report.task_ids.append(piece.task_id)
-        for note in piece.notes:
-            report.notes[note] = report.notes.get(note, 0) + 1
-    if batch:
-        await _store(operations, batch, report)
+        for note, times in piece.notes.items():
+            report.notes[note] = report.notes.get(note, 0) + times
+    await batch.store()
     on_progress(Progress(position, total, report.written + report.unchanged))
     if checkpoint is not None:
         checkpoint.clear()
     return report
+
+
+class _Batch:
+    """Units on their way: those of one model, up to the limits of a batch."""
+
+    def __init__(self, operations: Operations, report: ImportReport) -> None:
+        self._operations = operations
+        self._report = report
+        self._model: str | None = None
+        self.units: list[ContextUnit] = []
+
+    def takes(self, piece: Piece) -> bool:
+        """Whether the piece can go along with what is there already."""
+        if piece.model != self._model:
+            return False
+        return len(self.units) + len(piece.units) <= BATCH_UNITS and _size(self.units) + _size(piece.units) <= BATCH_BYTES
+
+    async def add(self, units: Sequence[ContextUnit], model: str | None) -> None:
+        """Take units, storing first what would make the batch too large."""
+        if self.units and len(self.units) + len(units) > BATCH_UNITS:
+            await self.store()
+        self.units.extend(units)
+        self._model = model
+
+    async def store(self) -> None:
+        """Store what is there, whole."""
+        if not self.units:
+            return
+        result = await self._operations.write(self.units, model=self._model)
+        self._report.written += result.written
+        self._report.unchanged += result.unchanged
+        self._report.batches += 1
+        self.units = []
 
 
 def _parts(units: Sequence[ContextUnit]) -> Iterator[list[ContextUnit]]:
@@ -150,11 +181,12 @@ def _size(batch: Sequence[ContextUnit]) -> int:
     return sum(len(unit.content) for unit in batch)
 
 
-async def _store(operations: Operations, batch: Sequence[ContextUnit], report: ImportReport) -> None:
-    result = await operations.write(batch)
-    report.written += result.written
-    report.unchanged += result.unchanged
-    report.batches += 1
+def _transcript_pieces(source: Path, skip: int, session_id: str | None, task_id: str | None) -> Iterator[Piece]:
+    """Runs of a transcript; the position is the number of runs before."""
+    for number, run in enumerate(read_runs(source, task_id), start=1):
+        if number > skip:
+            converted = convert(run, session_id=session_id)
+            yield Piece(converted.units, number, run.task_id, run.model, converted.notes)
 
 
 def _unit_pieces(source: Path, start: int) -> Iterator[Piece]:

@@ -15,7 +15,7 @@ from graph.model.units import ContextUnit, UnitPage, WriteResult
 class Operations(Protocol):
     """What an agent can do with its context."""
 
-    async def write(self, units: Sequence[ContextUnit]) -> WriteResult: ...
+    async def write(self, units: Sequence[ContextUnit], *, model: str | None = None) -> WriteResult: ...
     async def read(self, unit_id: str) -> ContextUnit: ...
     async def list_units(
         self, *, session_id: str | None = None, task_id: str | None = None, limit: int = 50, cursor: str | None = None
@@ -31,8 +31,9 @@ class LocalOperations:
         self._lastro = lastro
         self._scope = scope
 
-    async def write(self, units: Sequence[ContextUnit]) -> WriteResult:
-        return await self._lastro.ingest.write(self._scope, units)
+    async def write(self, units: Sequence[ContextUnit], *, model: str | None = None) -> WriteResult:
+        scope = self._scope if model is None else self._lastro.registry.speaking_as(self._scope, model)
+        return await self._lastro.ingest.write(scope, units)
 
     async def read(self, unit_id: str) -> ContextUnit:
         return await self._lastro.units.read(self._scope, unit_id)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from neo4j.exceptions import AuthError, ClientError, DriverError, Neo4jError, Se
 from graph.engines.base import Address
 from graph.model.errors import DatabaseBusy, DatabaseUnavailable, DeadlineExceeded, EngineFailure
 from graph.model.scope import AuthorizedScope
-from graph.statements import Dialect, Row, Statements, dialect_of
+from graph.statements import Dialect, Row, Statement, Statements, dialect_of
 
 __all__ = ["Database", "StatementFailed", "WriteTransaction", "connect"]
 
@@ -57,19 +57,19 @@ class WriteTransaction:
     async def run(self, name: str, scope: AuthorizedScope | None = None, **params: object) -> list[Row]:
         """All rows of one statement of this transaction."""
         statement = self._statements[name]
-        result = await self._transaction.run(statement.text, _bound(statement.tenant_scoped, statement.params, scope, params))
+        result = await self._transaction.run(statement.text, statement.bind(_bound(statement, scope, params)))
         return [record.data() async for record in result]
 
 
-def _bound(scoped: bool, declared: Mapping[str, str], scope: AuthorizedScope | None, params: dict[str, object]) -> dict[str, Any]:
+def _bound(statement: Statement, scope: AuthorizedScope | None, params: dict[str, object]) -> dict[str, Any]:
     """The parameters with the scope's own; a scoped statement without a scope cannot be run at all."""
-    if not scoped:
+    if not statement.tenant_scoped:
         return params
     if scope is None:
         raise PermissionError("a tenant's statement was called without an authorised scope")
     if params.keys() & scope.parameters.keys():
         raise PermissionError("the scope's parameters come from the scope alone")
-    return {**{name: value for name, value in scope.parameters.items() if name in declared}, **params}
+    return {**{name: value for name, value in scope.parameters.items() if name in statement.params}, **params}
 
 
 class Database:
@@ -93,7 +93,7 @@ class Database:
             StatementFailed: it refused the statement.
         """
         statement = self.statements[name]
-        bound = _bound(statement.tenant_scoped, statement.params, scope, params)
+        bound = statement.bind(_bound(statement, scope, params))
 
         async def once() -> list[Row]:
             async with self._driver.session(database=self._address.database, fetch_size=BATCH_PER_FETCH) as session:

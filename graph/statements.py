@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -55,6 +55,20 @@ class Statement:
     scope: str
     """``tenant``, or ``exempt: <reason>``."""
     why: str
+    one_map: bool = False
+    """Whether the text takes all its parameters in one map; see ``in_one_map``."""
+
+    def in_one_map(self) -> Statement:
+        """The same statement with ``$name`` as ``$parameters.name``.
+
+        Neo4j plans anew for each bucket of lengths (0, 1, up to 10, up to 100 …) of each text and list among the parameters, 0.6 to 1.3 s for
+        a traversal (measured on 5.26.29). Inside a map the lengths are not looked at, so one plan serves every tenant id and seed list.
+        """
+        return replace(self, text=PARAMETER.sub(lambda match: f"$parameters.{match[1] or match[2]}", self.text), one_map=True)
+
+    def bind(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The values as the text takes them."""
+        return {"parameters": values} if self.one_map else values
 
     @property
     def tenant_scoped(self) -> bool:
@@ -82,7 +96,7 @@ def parse_statement(name: str, dialect: Dialect | None, source: str) -> Statemen
     header: dict[str, str] = {}
     why: list[str] = []
     lines = source.splitlines()
-    body_from = 0
+    body_from = len(lines)
     for number, line in enumerate(lines):
         match = HEADER_LINE.match(line)
         if match is None:
@@ -161,7 +175,8 @@ class Statements:
         self._by_name: dict[str, Statement] = {}
         for statement in sorted(every if every is not None else load_all(), key=lambda item: item.dialect is not None):
             if statement.dialect in {None, dialect}:
-                self._by_name[statement.name] = statement
+                whole = statement.mode in {Mode.READ, Mode.WRITE} and dialect is not Dialect.EMBEDDED
+                self._by_name[statement.name] = statement.in_one_map() if whole else statement
 
     def __getitem__(self, name: str) -> Statement:
         return self._by_name[name]

@@ -11,7 +11,6 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -25,7 +24,7 @@ from graph.model.base import MAX_ID_CHARACTERS, MAX_SHORT_TEXT_CHARACTERS
 from graph.model.content import MAX_CONTENT_BYTES
 from graph.model.units import Attachment, ProvenanceSource
 
-Message = Mapping[str, JsonValue]
+Message = dict[str, JsonValue]
 
 MAX_ARGUMENT_DEPTH: Final = 32
 NOTE_ARGUMENTS: Final = "tool arguments that no JSON object can hold were kept as text"
@@ -110,7 +109,7 @@ def tool_calls(message: Message, notes: Counter[str]) -> list[ToolCall]:
         calls.append({"function": message["function_call"]})
     found: list[ToolCall] = []
     for call in calls:
-        asked = _field(call, "function") or _field(call, "custom")
+        asked = _field(call, "custom") if _field(call, "function") is None else _field(call, "function")
         if not isinstance(asked, dict):
             raise ValueError("tool_calls.function")  # noqa: TRY004 - one error for what a field should be
         arguments = asked.get("arguments", asked.get("input"))

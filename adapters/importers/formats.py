@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from adapters.importers.json_literals import decode
 from graph.model import errors
@@ -53,8 +53,7 @@ def _of_fields(fields: frozenset[str]) -> str:
 
 
 def _refused() -> errors.LastroError:
-    known = cast("dict[str, str]", FORMATS)
     return errors.ImportRefused(
         "The file is of no format that can be imported.",
-        hint="It must be one of: " + "; ".join(f"{name} ({what})" for name, what in known.items()) + ". Name it with --format.",
+        hint="It must be one of: " + "; ".join(f"{name} ({what})" for name, what in FORMATS.items()) + ". Name it with --format.",
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import cast
+from typing import Self, cast
 
 from pydantic import JsonValue
 
@@ -27,7 +27,7 @@ class NumberAsWritten(float):
 
     text: str
 
-    def __new__(cls, text: str) -> NumberAsWritten:
+    def __new__(cls, text: str) -> Self:
         number = super().__new__(cls, text)
         number.text = text
         return number

@@ -18,6 +18,7 @@ _RESERVE: Final = 256
 _MAX_OPENED: Final = 3
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;:]*m")
 _SURROGATES: Final = re.compile(r"[\ud800-\udfff]")
+_SYMBOLS: Final = {chr(code): chr(0x2400 + code) for code in range(0x20)} | {"\x7f": "\u2421", "\x85": "\n"}
 _INVISIBLE: Final = "\ufeff\u200b\u200c\u200d\u2060 \t\r\n"
 
 NOTE_JSON: Final = "JSON became markdown"
@@ -108,10 +109,7 @@ def _storable(text: str, notes: list[str]) -> str:
 
 
 def _visible(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if code == 0x85:
-        return "\n"
-    return chr(0x2400 + code) if code < 0x20 else "\u2421" if code == 0x7F else "\u2426"
+    return _SYMBOLS.get(found[0], "\u2426")
 
 
 def _acceptable(text: str, refused: errors.LastroError, max_bytes: int, notes: list[str]) -> str:

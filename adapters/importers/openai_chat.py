@@ -21,7 +21,18 @@ from adapters.importers.chat_messages import Message, Said, ToolCall, call_id, s
 from adapters.importers.neutral import neutral_text
 from adapters.importers.transcript_files import Run, clean_id, first_part, read_runs, unit_id
 from graph.model import errors
-from graph.model.units import MAX_ATTACHMENTS, ContextUnit, EdgeType, EpistemicStatus, Kind, Metadata, ProvenanceSource, Relation, Tool
+from graph.model.units import (
+    MAX_ATTACHMENTS,
+    MAX_PROVENANCE,
+    ContextUnit,
+    EdgeType,
+    EpistemicStatus,
+    Kind,
+    Metadata,
+    ProvenanceSource,
+    Relation,
+    Tool,
+)
 
 __all__ = ["Conversion", "Run", "convert", "read_runs", "run_to_units"]
 
@@ -40,6 +51,17 @@ class Conversion:
 
     units: list[ContextUnit]
     notes: Counter[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """A message with what its units share."""
+
+    index: int
+    message: Message
+    step: int
+    actor: str | None
+    causes: list[str]
 
 
 @dataclass(slots=True)
@@ -104,19 +126,20 @@ class _Converter:
         elif role in {"tool", "function"}:
             self._result(index, raw)
         elif role == "user":
-            self._spoken(index, raw, Kind.OBSERVATION, short(raw.get("name"), self.actor_user), self.step + 1, self.last_turn)
+            actor = short(raw.get("name"), self.actor_user)
+            self._spoken(_Turn(index, raw, self.step + 1, actor, self.last_turn), Kind.OBSERVATION)
             self.answered_by_next += [unit.id for unit in self.units[before:]]
         else:
             step = self.step if self.step == self.run.first_step else self.step + 1
-            self._spoken(index, raw, Kind.CONSTRAINT, str(role), step, [])
+            self._spoken(_Turn(index, raw, step, str(role), []), Kind.CONSTRAINT)
         name = raw.get("id")
         if isinstance(name, str) and len(self.units) > before:
             self.known[name] = self.units[before].id
 
-    def _spoken(self, index: int, message: Message, kind: Kind, actor: str | None, step: int, causes: list[str]) -> None:
-        spoken = said(message, self.notes)
+    def _spoken(self, turn: _Turn, kind: Kind) -> None:
+        spoken = said(turn.message, self.notes)
         if spoken.text:
-            self._unit(index, message, kind, spoken, step=step, actor=actor, causes=causes, hinted=True)
+            self._unit(turn, kind, spoken)
         else:
             self.notes[NOTE_NOTHING_SAID] += 1
 
@@ -126,50 +149,45 @@ class _Converter:
             calls = tool_calls(message, self.notes)
         except ValueError as failure:
             raise self._refused(index, f"has a wrong {failure}") from None
-        causes = self.answered_by_next[-MAX_CAUSES:] or self.last_turn
+        turn = _Turn(
+            index, message, self.step, short(message.get("name"), "") or None, self.answered_by_next[-MAX_CAUSES:] or self.last_turn
+        )
         spoken = said(message, self.notes)
-        actor = short(message.get("name"), "") or None
         before = len(self.units)
         if not calls and not spoken.text:
             self.notes[NOTE_NOTHING_SAID] += 1
             return
         if spoken.text and (not calls or first_part(message) == "text"):
-            self._unit(index, message, Kind.PROGRESS_NOTE, spoken, step=self.step, actor=actor, causes=causes, hinted=True)
-            causes, spoken = [self.units[-1].id] if calls else causes, Said("")
+            turn = replace(turn, causes=[self._unit(turn, Kind.PROGRESS_NOTE, spoken)])
+            spoken = Said("")
         for number, call in enumerate(calls, 1):
-            self._call(index, message, call, number, spoken if number == 1 else Said(""), actor, causes, hinted=len(self.units) == before)
+            self._call(turn, call, number, spoken if number == 1 else Said(""), hinted=len(self.units) == before)
         self.last_turn = [unit.id for unit in self.units[before:]][-MAX_CAUSES:]
         self.answered_by_next = []
 
-    def _call(
-        self, index: int, message: Message, call: ToolCall, number: int, spoken: Said, actor: str | None, causes: list[str], *, hinted: bool
-    ) -> None:
+    def _call(self, turn: _Turn, call: ToolCall, number: int, spoken: Said, *, hinted: bool) -> None:
         if not spoken.text:
             text, changed = neutral_text(f"Calls {call.name}.")
             self.notes.update(changed)
             spoken = replace(spoken, text=text)
-        part = "call" if number == 1 else f"call-{number:03d}"
+        part = first_part(turn.message) if hinted else "call" if number == 1 else f"call-{number:03d}"
         tool = Tool(name=call.name, call_id=call.call_id, arguments=call.arguments)
-        unit = self._unit(
-            index, message, Kind.DECISION, spoken, step=self.step, actor=actor, causes=causes, hinted=hinted, tool=tool, part=part
-        )
+        unit = self._unit(turn, Kind.DECISION, spoken, hinted=hinted, tool=tool, part=part)
         self.calls.append(_Open(unit, call.name, call.call_id, self.step))
 
     def _result(self, index: int, message: Message) -> None:
         name = short(message.get("name"), "")
         answers = call_id(message.get("tool_call_id"))
         call = self._called(answers, name)
-        spoken = tool_said(message, self.notes)
-        tool = Tool(name=name or (call.name if call else "unknown"), call_id=answers or (call.call_id if call else None))
         if call is None:
             self.notes[NOTE_ORPHAN] += 1
             causes = [self.units[-1].id] if self.units else []
         else:
             call.answered = True
             causes = [call.unit]
-        step = call.step if call else self.step
-        unit = self._unit(index, message, Kind.TOOL_RESULT, spoken, step=step, actor=None, causes=causes, hinted=True, tool=tool)
-        self.answered_by_next.append(unit)
+        turn = _Turn(index, message, call.step if call else self.step, None, causes)
+        tool = Tool(name=name or (call.name if call else "unknown"), call_id=answers or (call.call_id if call else None))
+        self.answered_by_next.append(self._unit(turn, Kind.TOOL_RESULT, tool_said(message, self.notes), tool=tool))
 
     def _called(self, answers: str | None, name: str) -> _Open | None:
         """The call that a result answers: by id, else by name, in the latest turn that has one unanswered, there the first."""
@@ -184,42 +202,31 @@ class _Converter:
         return next((call for call in waiting if call.step == waiting[-1].step), None)
 
     def _unit(
-        self,
-        index: int,
-        message: Message,
-        kind: Kind,
-        spoken: Said,
-        *,
-        step: int,
-        actor: str | None,
-        causes: list[str],
-        hinted: bool,
-        tool: Tool | None = None,
-        part: str | None = None,
+        self, turn: _Turn, kind: Kind, spoken: Said, *, hinted: bool = True, tool: Tool | None = None, part: str | None = None
     ) -> str:
-        relations = [Relation(target_id=target, edge_type=EdgeType.CAUSATION) for target in causes[-MAX_CAUSES:]]
+        relations = [Relation(target_id=target, edge_type=EdgeType.CAUSATION) for target in turn.causes[-MAX_CAUSES:]]
         status = EpistemicStatus.TENTATIVE
         if hinted:
-            relations += self._hinted(index, message, "supersedes", EdgeType.SUPERSESSION)
-            relations += self._hinted(index, message, "depends_on", EdgeType.DEPENDENCY)
-            status = self._named(index, message, "epistemic_status", EpistemicStatus) or status
-            kind = (self._named(index, message, "kind", Kind) if tool is None else None) or kind
-        if len(spoken.attachments) > MAX_ATTACHMENTS or len(spoken.sources) >= MAX_ATTACHMENTS:
+            relations += self._hinted(turn, "supersedes", EdgeType.SUPERSESSION)
+            relations += self._hinted(turn, "depends_on", EdgeType.DEPENDENCY)
+            status = self._named(turn, "epistemic_status", EpistemicStatus) or status
+            kind = (self._named(turn, "kind", Kind) if tool is None else None) or kind
+        if len(spoken.attachments) > MAX_ATTACHMENTS or len(spoken.sources) >= MAX_PROVENANCE:
             self.notes[NOTE_FILES] += 1
-        source = ProvenanceSource(source="openai-chat", locator=f"{self.run.key}#{index}")
+        source = ProvenanceSource(source="openai-chat", locator=f"{self.run.key}#{turn.index}")
         unit = ContextUnit(
-            id=unit_id(self.run.key, index, part or first_part(message)),
+            id=unit_id(self.run.key, turn.index, part or first_part(turn.message)),
             kind=kind,
             content=spoken.text,
             metadata=Metadata(
-                timestamp=when(message, self.notes),
+                timestamp=when(turn.message, self.notes),
                 agent_id=self.run.agent_id,
-                actor=actor,
+                actor=turn.actor,
                 session_id=self.run.session_id,
                 task_id=self.run.task_id,
-                task_step=step,
+                task_step=turn.step,
                 epistemic_status=status,
-                provenance=[source, *spoken.sources[: MAX_ATTACHMENTS - 1]],
+                provenance=[source, *spoken.sources[: MAX_PROVENANCE - 1]],
                 tool=tool,
             ),
             relations=relations,
@@ -228,24 +235,24 @@ class _Converter:
         self.units.append(unit)
         return unit.id
 
-    def _hinted(self, index: int, message: Message, name: str, edge_type: EdgeType) -> list[Relation]:
-        value = message.get(name)
+    def _hinted(self, turn: _Turn, name: str, edge_type: EdgeType) -> list[Relation]:
+        value = turn.message.get(name)
         names = [value] if isinstance(value, str) else value
         if names is None:
             return []
         if not isinstance(names, list) or len(names) > MAX_HINTED:
-            raise self._refused(index, f"has a wrong {name}")
+            raise self._refused(turn.index, f"has a wrong {name}")
         targets = [self.known.get(target) if isinstance(target, str) else None for target in names]
         if None in targets:
-            raise self._refused(index, f"names in {name} a message that does not come before it")
+            raise self._refused(turn.index, f"names in {name} a message that does not come before it")
         return [Relation(target_id=target, edge_type=edge_type) for target in dict.fromkeys(targets) if target is not None]
 
-    def _named(self, index: int, message: Message, name: str, names: type[AnyEnum]) -> AnyEnum | None:
-        value = message.get(name)
+    def _named(self, turn: _Turn, name: str, names: type[AnyEnum]) -> AnyEnum | None:
+        value = turn.message.get(name)
         if value is None:
             return None
         if not isinstance(value, str) or value not in set(names):
-            raise self._refused(index, f"has an unknown {name}")
+            raise self._refused(turn.index, f"has an unknown {name}")
         return names(value)
 
     def _refused(self, index: int, why: str) -> errors.LastroError:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -51,33 +52,18 @@ def read_runs(path: Path, task_id: str | None = None) -> Iterator[Run]:
 
     Raises ImportRefused, naming the line, for what is no such file.
     """
-    seen: set[str] = set()
-    runs = _runs(path, seen)
+    task = None if task_id is None else clean_id(task_id)
+    runs = _runs(path, task)
     first = next(runs, None)
     if first is None:
         raise errors.ImportRefused("The file holds no run.")
     second = next(runs, None)
-    if task_id is None:
-        yield first
-        yield from [second] if second is not None else []
-        yield from runs
-        return
-    shared = first.key != first.task_id
-    task = clean_id(task_id)
-    number = 0
-    for run in (run for part in ([first, second], runs) for run in part if run is not None):
-        number += 1
-        if shared:
-            yield _renamed(run, task)
-        else:
-            name = task if second is None else f"{task}-{number}"
-            yield replace(run, key=name, task_id=name, session_id=name if run.session_id == run.key else run.session_id)
-
-
-def _renamed(run: Run, task: str) -> Run:
-    old, new = f"{run.task_id}/", f"{task}/"
-    known = {message: unit.replace(old, new, 1) for message, unit in run.known.items()}
-    return replace(run, key=run.key.replace(old, new, 1), task_id=task, known=known)
+    for number, run in enumerate(chain([first], [second] if second is not None else [], runs), 1):
+        if task is None or run.key != run.task_id:
+            yield run
+            continue
+        name = task if second is None else clean_id(f"{task}-{number}")
+        yield replace(run, key=name, task_id=name, session_id=name if run.session_id == run.key else run.session_id)
 
 
 def clean_id(text: str) -> str:
@@ -108,17 +94,17 @@ def first_part(message: Message) -> str:
             return "system"
 
 
-def _runs(path: Path, seen: set[str]) -> Iterator[Run]:
+def _runs(path: Path, task: str | None) -> Iterator[Run]:
+    seen: set[str] = set()
     number = 0
     for line, document in _documents(path):
         for found in _within(document, line):
-            if isinstance(found, dict) and isinstance(found.get("runs"), list):
-                number += 1
-                yield from _sharing(found, line, _key(found, path.stem, number), seen)
-                continue
             number += 1
-            key = _unique(_key(found, path.stem, number), seen)
-            yield _run(found, key, line)
+            if isinstance(found, dict) and isinstance(found.get("runs"), list):
+                given = task if task is None or number == 1 else f"{task}-{number}"
+                yield from _sharing(found, line, given or _key(found, path.stem, number), seen)
+            else:
+                yield _run(found, _unique(_key(found, path.stem, number), seen), line)
 
 
 def _run(found: JsonValue, key: str, line: int) -> Run:
@@ -145,7 +131,7 @@ def _sharing(document: dict[str, JsonValue], line: int, task: str, seen: set[str
     assert isinstance(runs, list)
     for number, item in enumerate(runs, 1):
         agent = item.get("agent") if isinstance(item, dict) else None
-        key = _unique(clean_id(f"{task}/{agent if isinstance(agent, str) and agent else number}"), seen)
+        key = _unique(clean_id(f"{task}:{agent if isinstance(agent, str) and agent else number}"), seen)
         run = replace(_run(item, key, line), task_id=task, first_step=step, known=dict(known))
         yield run
         for index, message in enumerate(run.messages):
@@ -157,9 +143,8 @@ def _sharing(document: dict[str, JsonValue], line: int, task: str, seen: set[str
 
 def _within(document: JsonValue, line: int) -> Iterator[JsonValue]:
     """What the document holds: itself when it is a run, else the runs in its list."""
-    if isinstance(document, dict):
-        yield document
-    elif isinstance(document, list) and document and all(isinstance(item, dict) and "role" in item for item in document):
+    is_messages = isinstance(document, list) and bool(document) and all(isinstance(item, dict) and "role" in item for item in document)
+    if isinstance(document, dict) or is_messages:
         yield document
     elif isinstance(document, list):
         for item in document:

@@ -31,7 +31,7 @@ def read_units(path: Path, start_offset: int = 0) -> Iterator[tuple[int, int, Co
             line += block.count(b"\n")
             left -= len(block)
             last = block[-1:]
-        if last != b"\n":
+        if last != b"\n" and file.read(1):
             raise errors.ImportRefused("The place to go on from is not the beginning of a line.")
         offset = start_offset
         while raw := file.readline(MAX_LINE_BYTES + 1):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from app.registry import keys
@@ -88,6 +88,10 @@ class Registry:
         for name, value in (("--tenant", tenant_id), ("--agent", agent_id)):
             _checked_id(value, name)
         return AuthorizedScope(Principal(tenant_id, agent_id, role, "local", Scope(), _checked_id(session_id, "--session")), None, None)
+
+    def speaking_as(self, scope: AuthorizedScope, model: str) -> AuthorizedScope:
+        """The same scope with another model as the author of what is written; nothing more becomes visible."""
+        return AuthorizedScope(replace(scope.principal, model=model), scope.organization_id, scope.assessment_id)
 
     async def ensure_tenant(self, scope: AuthorizedScope) -> None:
         """Make the tenant of a local scope known."""

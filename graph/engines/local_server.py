@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -23,6 +22,7 @@ import neo4j
 from neo4j.exceptions import DriverError, Neo4jError
 
 from graph.engines.base import Address
+from graph.engines.java import find_java
 from graph.model.errors import EngineFailure, EngineNotInstalled, EngineStartFailed
 
 COPY_JARS: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies"
@@ -31,8 +31,12 @@ USER: Final = "neo4j"
 FETCH_LIMIT_S: Final = 900
 START_LIMIT_S: Final = 180
 STOP_LIMIT_S: Final = 60
+NO_MAVEN: Final = "`mvn` is missing, which fetches Neo4j for tests."
+NO_MAVEN_HINT: Final = "Install Apache Maven, or give a Neo4j by URI."
 OPENED: Final = ("java.nio", "java.io", "sun.nio.ch")
-BOLT_LINE: Final = re.compile(r"Bolt enabled on 127\.0\.0\.1:(\d+)")
+STARTED: Final = " Started."
+PORT_TRIES: Final = 3
+PORT_TAKEN: Final = "PortBindException"
 
 # Java's leash: when our end of standard input closes, by stop() or by our death, the shell ends Java. Without it a killed test run
 # would leave a server of a gigabyte behind. The shell has not reaped Java when it signals, so the pid cannot be another's.
@@ -75,7 +79,7 @@ LINES: Final = {
 
 CONFIGURATION: Final = """\
 server.default_listen_address=127.0.0.1
-server.bolt.listen_address=127.0.0.1:0
+server.bolt.listen_address=127.0.0.1:{port}
 server.http.enabled=false
 server.https.enabled=false
 server.memory.pagecache.size=256m
@@ -110,12 +114,11 @@ class LocalNeo4j:
         if self._address is not None and self.alive:
             return self._address
         await self.stop()
-        java = find_java(self._line)
+        java = find_java(f"Neo4j {self._line.version}", self._line.javas)
         jars = await asyncio.to_thread(fetched_jars, self._line.version)
         try:
             home, password = await asyncio.to_thread(self._home, java, jars)
-            self._process = launch(self._line, java, jars, home)
-            address = self._address = await self._answering(self._process, home / "console.log", password)
+            address = self._address = await self._serving(java, jars, home, password)
         finally:  # also when the caller was cancelled
             if self._address is None:
                 await self.stop()
@@ -124,7 +127,7 @@ class LocalNeo4j:
     async def stop(self) -> None:
         process, self._process, self._address = self._process, None, None
         if process is not None:
-            await asyncio.to_thread(end, process)
+            await asyncio.to_thread(end, process, at_once=self._folder is None)  # data that is thrown away needs no checkpoint
         if self._temporary is not None:
             await asyncio.to_thread(shutil.rmtree, self._temporary, ignore_errors=True)
             self._temporary = None
@@ -137,13 +140,13 @@ class LocalNeo4j:
         raise EngineFailure("Neo4j has no SQL.", hint="Use a statement from cypher/; SQL is for the embedded engine.")
 
     def _home(self, java: Path, jars: Path) -> tuple[Path, str]:
-        """A home folder with its configuration, and its password; the one that was there when it was started before."""
+        """The home folder and the password, both from the last time when ``folder`` was used before."""
         if self._folder is None:
             self._temporary = Path(tempfile.mkdtemp(prefix="lastro-neo4j-"))
         home = self._folder or self._temporary
         assert home is not None
         (home / "conf").mkdir(parents=True, exist_ok=True)
-        (home / "conf" / "neo4j.conf").write_text(CONFIGURATION, "utf-8")
+        (home / "conf" / "neo4j.conf").write_text(CONFIGURATION.format(port=0), "utf-8")
         file = home / "password"
         if not file.exists():
             draft = home / "password.new"
@@ -153,36 +156,54 @@ class LocalNeo4j:
             draft.replace(file)
         return home, file.read_text("ascii")
 
-    async def _answering(self, process: subprocess.Popen[bytes], console: Path, password: str) -> Address:
-        until = time.monotonic() + START_LIMIT_S
-        while time.monotonic() < until and process.poll() is None:
-            bound = BOLT_LINE.search(text_of(console))
-            if bound is not None:
-                address = Address(uri=f"bolt://127.0.0.1:{bound[1]}", user=USER, password=password, database=None)
-                if await answers(address):
+    async def _serving(self, java: Path, jars: Path, home: Path, password: str) -> Address:
+        """Neo4j does not say which port it got for 0, so one is chosen, and another when somebody took it meanwhile."""
+        console = home / "console.log"
+        tries_left = PORT_TRIES
+        while True:
+            tries_left -= 1
+            port = free_port()
+            (home / "conf" / "neo4j.conf").write_text(CONFIGURATION.format(port=port), "utf-8")
+            process = self._process = launch(self._line, java, jars, home, console)
+            address = Address(uri=f"bolt://127.0.0.1:{port}", user=USER, password=password, database=None)
+            until = time.monotonic() + START_LIMIT_S
+            while time.monotonic() < until and process.poll() is None:
+                if STARTED in text_of(console) and await answers(address):
                     return address
-            await asyncio.sleep(0.2)
-        why = f"was not ready within {START_LIMIT_S} s" if process.poll() is None else f"ended with status {process.returncode}"
-        last = text_of(console).splitlines()[-5:]
-        raise EngineStartFailed(f"Neo4j {self._line.version} {why}.", hint="Its last lines: " + " | ".join(last))
+                await asyncio.sleep(0.2)
+            said = text_of(console)
+            status = process.poll()
+            await asyncio.to_thread(end, process, at_once=True)
+            if not (tries_left and PORT_TAKEN in said):
+                why = f"was not ready within {START_LIMIT_S} s" if status is None else f"ended with status {status}"
+                last = " | ".join(said.splitlines()[-5:])
+                raise EngineStartFailed(f"Neo4j {self._line.version} {why}.", hint=f"Its last lines: {last}")
 
 
-def launch(line: Line, java: Path, jars: Path, home: Path) -> subprocess.Popen[bytes]:
-    """Java on its leash, its output in ``console.log``."""
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def launch(line: Line, java: Path, jars: Path, home: Path, console: Path) -> subprocess.Popen[bytes]:
+    """Java on its leash, its output in ``console``."""
     shell = shutil.which("sh")
     if shell is None:
         raise EngineNotInstalled("A local Neo4j needs a POSIX shell.")
     run = [str(java), "-Xms256m", "-Xmx768m", *line.flags, "-cp", f"{jars}/*", line.main]
     run += [f"--home-dir={home}", f"--config-dir={home / 'conf'}", "--console-mode"]
-    with (home / "console.log").open("wb") as console:
+    with console.open("wb") as output:
         return subprocess.Popen(  # noqa: S603 - our own words and the Java that was found
-            [shell, "-c", LEASH, "neo4j", *run], stdin=subprocess.PIPE, stdout=console, stderr=console, cwd=home, start_new_session=True
+            [shell, "-c", LEASH, "neo4j", *run], stdin=subprocess.PIPE, stdout=output, stderr=output, cwd=home, start_new_session=True
         )
 
 
-def end(process: subprocess.Popen[bytes]) -> None:
-    """Let go of the leash and wait; kill the group, which is the shell and its Java, when they stay."""
+def end(process: subprocess.Popen[bytes], *, at_once: bool) -> None:
+    """Let go of the leash and wait (a clean stop takes 10 s); kill the group, the shell and its Java, ``at_once`` or when they stay."""
     assert process.stdin is not None
+    if at_once and process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
     process.stdin.close()
     try:
         process.wait(STOP_LIMIT_S)
@@ -215,18 +236,34 @@ def set_first_password(java: Path, jars: Path, home: Path, password: Path) -> No
         raise EngineStartFailed("The first password of Neo4j could not be set.", hint=told.stderr.decode("utf-8", "replace")[-400:])
 
 
+def missing_for(line: Literal["5.26", "newest"]) -> list[str]:
+    """What this machine lacks to run the line, each as a sentence; empty when nothing does. Starts and fetches nothing."""
+    missing: list[str] = []
+    try:
+        find_java(f"Neo4j {LINES[line].version}", LINES[line].javas)
+    except EngineNotInstalled as lacking:
+        missing.append(f"{lacking.message} {lacking.hint}")
+    if shutil.which("mvn") is None and not (kept_at(LINES[line].version) / "complete").exists():
+        missing.append(f"{NO_MAVEN} {NO_MAVEN_HINT}")
+    return missing
+
+
+def kept_at(version: str) -> Path:
+    cache = Path(os.environ.get("LASTRO_CACHE") or Path.home() / ".cache" / "lastro")
+    return cache / f"neo4j-{version}"
+
+
 def fetched_jars(version: str) -> Path:
     """The folder of Neo4j's jars, fetched at first. Raises ``EngineNotInstalled`` without ``mvn`` or when it cannot fetch them."""
-    cache = Path(os.environ.get("LASTRO_CACHE") or Path.home() / ".cache" / "lastro")
-    kept = cache / f"neo4j-{version}"
+    kept = kept_at(version)
     if not (kept / "complete").exists():
         maven = shutil.which("mvn")
         if maven is None:
             raise EngineNotInstalled(
                 "`mvn` is missing, which fetches Neo4j for tests.", hint="Install Apache Maven, or give a Neo4j by URI."
             )
-        cache.mkdir(parents=True, exist_ok=True)
-        draft = Path(tempfile.mkdtemp(prefix=f"neo4j-{version}-", dir=cache))
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        draft = Path(tempfile.mkdtemp(prefix=f"neo4j-{version}-", dir=kept.parent))
         try:
             fetch(maven, version, draft)
             (draft / "complete").touch()
@@ -255,38 +292,3 @@ def keep(draft: Path, kept: Path) -> None:
     except OSError:
         if not (kept / "complete").exists():
             raise
-
-
-def find_java(line: Line) -> Path:
-    """The Java on this machine that the line prefers. Raises ``EngineNotInstalled`` when there is none that runs it."""
-    found = {major: java for java in reversed(list(java_candidates())) if (major := java_major(java)) is not None}
-    for major in line.javas:
-        if major in found:
-            return found[major]
-    wanted = " or ".join(str(major) for major in sorted(line.javas))
-    has = ", ".join(str(major) for major in sorted(found)) or "none"
-    raise EngineNotInstalled(f"Neo4j {line.version} needs Java {wanted}; found: {has}.", hint="Install one, or point JAVA_HOME to it.")
-
-
-def java_candidates(system: Sequence[Path] = (Path("/usr/lib/jvm"), Path("/Library/Java/JavaVirtualMachines"))) -> Iterator[Path]:
-    """Every ``java`` of this machine: JAVA_HOME's, the path's, the system's folders'."""
-    if home := os.environ.get("JAVA_HOME"):
-        yield Path(home) / "bin" / "java"
-    if on_path := shutil.which("java"):
-        yield Path(on_path)
-    homes: Iterable[Path] = (home for folder in system if folder.is_dir() for home in sorted(folder.iterdir()))
-    for home in homes:
-        yield home / "bin" / "java"
-        yield home / "Contents" / "Home" / "bin" / "java"
-
-
-def java_major(java: Path) -> int | None:
-    """Major version that ``java`` says; None when it does not run."""
-    if not os.access(java, os.X_OK):
-        return None
-    try:
-        said = subprocess.run([str(java), "-version"], capture_output=True, check=False, timeout=30)  # noqa: S603 - found by the rules above
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    version = re.search(r'version "(\d+)', said.stderr.decode("utf-8", "replace"))
-    return int(version[1]) if version else None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
 import orjson
-from pydantic import BeforeValidator, Field, JsonValue
+from pydantic import AfterValidator, BeforeValidator, Field, JsonValue
+from pydantic_core import PydanticCustomError
 
 from graph.model.base import Id, Model, ShortText, Text, Timestamp
 
@@ -15,6 +17,8 @@ MAX_RELATIONS = 64
 MAX_PROVENANCE = 32
 MAX_LABELS = 32
 MAX_ATTACHMENTS = 32
+MAX_ARGUMENT_LEVELS = 32
+MAX_ARGUMENT_BYTES = 256 * 1024
 
 
 class Described(StrEnum):
@@ -83,12 +87,34 @@ class Trust(Described):
         return list(Trust).index(self)
 
 
+def _storable_arguments(arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """The arguments when they come back from the database as they were."""
+    pending: list[tuple[JsonValue, int]] = [(arguments, 1)]
+    while pending:
+        value, level = pending.pop()
+        if level > MAX_ARGUMENT_LEVELS:
+            raise PydanticCustomError("too_large", "nested too deeply")
+        if isinstance(value, dict):
+            pending.extend((inner, level + 1) for inner in value.values())
+        elif isinstance(value, list):
+            pending.extend((inner, level + 1) for inner in value)
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise PydanticCustomError("invalid_field", "not a finite number")
+        elif isinstance(value, int) and not -(2**63) <= value < 2**64:
+            raise PydanticCustomError("invalid_field", "an integer over 64 bits")
+    if len(orjson.dumps(arguments)) > MAX_ARGUMENT_BYTES:
+        raise PydanticCustomError("too_large", "over the limit of arguments")
+    return arguments
+
+
 class Tool(Model):
     """What a native tool call needs (U3): on a decision the call, on a tool_result which call it answers."""
 
     name: ShortText
     call_id: Id | None = None
-    arguments: dict[str, JsonValue] | None = Field(default=None, description="The call's arguments, as the tool takes them.")
+    arguments: Annotated[dict[str, JsonValue], AfterValidator(_storable_arguments)] | None = Field(
+        default=None, description="The call's arguments, as the tool takes them: at most 32 levels and 256 KiB, integers of 64 bits."
+    )
 
 
 def _source_from_text(value: Any) -> Any:
