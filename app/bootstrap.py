@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -58,7 +58,7 @@ def engine_of(settings: Settings) -> Engine:
 
 
 @asynccontextmanager
-async def running(settings: Settings, engine: Engine | None = None, *, warm_up: bool = True) -> AsyncIterator[Lastro]:
+async def running(settings: Settings, engine: Engine | None = None, *, warm_up: bool = True) -> AsyncGenerator[Lastro]:
     """Start everything, yield it, and stop it in the opposite order, whatever happens.
 
     ``warm_up`` plans the hot statements first; a command that runs one of them once does without.

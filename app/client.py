@@ -89,7 +89,9 @@ class LastroClient:
         try:
             response = await self._http.request(method, path, params=params, content=content, headers=headers)
         except httpx2.TransportError as failure:
-            raise Unavailable(f"The service does not answer ({type(failure).__name__}).", hint="Check LASTRO_URL, and that it runs.") from None
+            raise Unavailable(
+                f"The service does not answer ({type(failure).__name__}).", hint="Check LASTRO_URL, and that it runs."
+            ) from None
         if response.is_success:
             return response.content
         raise _error_of(response)

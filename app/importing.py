@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import orjson
 
@@ -46,6 +46,15 @@ class ImportReport:
     """What was changed to make a text acceptable, and how often."""
     task_ids: list[str] = field(default_factory=list[str])
 
+    def add(self, piece: Piece) -> None:
+        """Note a run and what had to be changed in it."""
+        if piece.task_id is not None:
+            self.runs += 1
+            if piece.task_id not in self.task_ids:
+                self.task_ids.append(piece.task_id)
+        for note, times in piece.notes.items():
+            self.notes[note] = self.notes.get(note, 0) + times
+
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -79,7 +88,7 @@ class Checkpoint:
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         draft = self._path.with_suffix(".draft")
         draft.write_bytes(orjson.dumps({"position": position}))
-        os.replace(draft, self._path)
+        draft.replace(self._path)
 
     def clear(self) -> None:
         """The import is complete."""
@@ -108,15 +117,11 @@ async def import_file(
     report = ImportReport(chosen)
     report.resumed_at = start = checkpoint.read() if checkpoint is not None else 0
     total = source.stat().st_size if chosen == "units" else 0
-    if chosen == "units":
-        pieces = _unit_pieces(source, start if start <= total else 0)
-    elif chosen in FORMATS:
-        pieces = _transcript_pieces(source, start, session_id, task_id)
-    else:
+    if chosen not in FORMATS:
         raise ImportRefused("There is no such format.", hint=f"Formats: auto, {', '.join(FORMATS)}.")
     batch = _Batch(operations, report)
     position = start
-    for piece in pieces:
+    for piece in _unit_pieces(source, start) if chosen == "units" else _transcript_pieces(source, start, session_id, task_id):
         if batch.units and not batch.takes(piece):
             await batch.store()
             if checkpoint is not None:
@@ -125,12 +130,7 @@ async def import_file(
         for part in _parts(piece.units):
             await batch.add(part, piece.model)
         position = piece.position
-        if piece.task_id is not None:
-            report.runs += 1
-            if piece.task_id not in report.task_ids:
-                report.task_ids.append(piece.task_id)
-        for note, times in piece.notes.items():
-            report.notes[note] = report.notes.get(note, 0) + times
+        report.add(piece)
     await batch.store()
     on_progress(Progress(position, total, report.written + report.unchanged))
     if checkpoint is not None:
@@ -235,6 +235,7 @@ def _lines_of_ids(source: Path) -> dict[str, int]:
                 document = orjson.loads(raw.removeprefix(b"\xef\xbb\xbf"))
             except orjson.JSONDecodeError:
                 continue
-            if isinstance(document, dict) and isinstance(unit_id := document.get("id"), str):
+            unit_id = cast("dict[str, object]", document).get("id") if isinstance(document, dict) else None
+            if isinstance(unit_id, str):
                 found[unit_id] = number
     return found

@@ -37,7 +37,7 @@ class Ingest:
             raise BatchTooLarge(f"The batch holds {len(batch)} units; the limit is {self._settings.max_batch_units}.")
         # Parsing markdown and counting tokens are work for the processor, not for the event loop.
         prepared = await to_thread.run_sync(self._prepare, scope, batch)
-        return await self._units.write(scope, prepared, datetime.now(UTC), scope.principal.agent_id)
+        return await self._units.write(scope, prepared, datetime.now(UTC))
 
     def _prepare(self, scope: AuthorizedScope, batch: Sequence[ContextUnit]) -> list[PreparedUnit]:
         check_batch(batch)

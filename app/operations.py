@@ -44,9 +44,7 @@ class LocalOperations:
         return await self._lastro.units.page(self._scope, session_id=session_id, task_id=task_id, limit=limit, cursor=cursor)
 
     async def lineage(self, unit_id: str, *, direction: str = "both", depth: int = 3) -> Lineage:
-        return await self._lastro.units.lineage(
-            self._scope, unit_id, before=direction != "after", after=direction != "before", depth=depth
-        )
+        return await self._lastro.units.lineage(self._scope, unit_id, before=direction != "after", after=direction != "before", depth=depth)
 
     async def context(self, query: ContextQuery) -> ContextAnswer:
         return await self._lastro.router.answer_within(query, self._scope)

@@ -32,7 +32,9 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="LASTRO_", extra="ignore", hide_input_in_errors=True)
 
     host: str = Field(default="127.0.0.1", description="Address that `lastro serve` listens on.")
-    port: Annotated[int, Field(ge=0, le=65535)] = Field(default=8420, description="Port that `lastro serve` listens on; 0 takes a free one.")
+    port: Annotated[int, Field(ge=0, le=65535)] = Field(
+        default=8420, description="Port that `lastro serve` listens on; 0 takes a free one."
+    )
     engine: EngineName = Field(default=EngineName.EMBEDDED, description="`embedded` (a child process, one machine) or `neo4j` (a URI).")
     data: Path = Field(default_factory=default_data_folder, description="Folder of the embedded engine and of import checkpoints.")
     neo4j_uri: str = Field(default="bolt://127.0.0.1:7687", description="Where Neo4j answers; `neo4j://` routes in a cluster.")

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import Any, TypeVar
 
-from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncManagedTransaction, AsyncTransaction, NotificationMinimumSeverity
+from neo4j import AsyncDriver, AsyncGraphDatabase, AsyncSession, AsyncTransaction, NotificationMinimumSeverity
 from neo4j.exceptions import AuthError, ClientError, DriverError, Neo4jError, ServiceUnavailable, SessionExpired, TransientError
 
 from graph.engines.base import Address
@@ -50,14 +50,14 @@ class StatementFailed(EngineFailure):
 class WriteTransaction:
     """One explicit transaction, inside ``Database.write``."""
 
-    def __init__(self, transaction: AsyncTransaction | AsyncManagedTransaction, statements: Statements) -> None:
+    def __init__(self, transaction: AsyncTransaction, statements: Statements) -> None:
         self._transaction = transaction
         self._statements = statements
 
     async def run(self, name: str, scope: AuthorizedScope | None = None, **params: object) -> list[Row]:
         """All rows of one statement of this transaction."""
         statement = self._statements[name]
-        result = await self._transaction.run(statement.text, statement.bind(_bound(statement, scope, params)))
+        result = await self._transaction.run(statement.literal, statement.bind(_bound(statement, scope, params)))
         return [record.data() async for record in result]
 
 
@@ -96,7 +96,7 @@ class Database:
         bound = statement.bind(_bound(statement, scope, params))
 
         async def once() -> list[Row]:
-            async with self._driver.session(database=self._address.database, fetch_size=BATCH_PER_FETCH) as session:
+            async with self._session() as session:
                 result = await session.run(statement.as_query(deadline_s + SERVER_TIMEOUT_MARGIN_S), bound)
                 return [record.data() async for record in result]
 
@@ -119,7 +119,7 @@ class Database:
         """
 
         async def once() -> Result:
-            async with self._driver.session(database=self._address.database) as session:
+            async with self._session() as session:
                 transaction = await session.begin_transaction(metadata={"statement": name}, timeout=deadline_s + SERVER_TIMEOUT_MARGIN_S)
                 async with transaction:
                     result = await work(WriteTransaction(transaction, self.statements))
@@ -136,7 +136,7 @@ class Database:
         statement = self.statements[name]
 
         async def once() -> list[Row]:
-            async with self._driver.session(database=self._address.database) as session:
+            async with self._session() as session:
                 result = await session.run(statement.as_query(None), params)
                 return [record.data() async for record in result]
 
@@ -148,6 +148,11 @@ class Database:
             task.cancel()
         await asyncio.gather(*self._watching, return_exceptions=True)
         await self._driver.close()
+
+    def _session(self) -> AsyncSession:
+        return self._driver.session(  # pyright: ignore[reportUnknownMemberType] (the driver's own **config)
+            database=self._address.database, fetch_size=BATCH_PER_FETCH
+        )
 
     async def _within(self, name: str, deadline_s: float, once: Callable[[], Awaitable[Result]]) -> Result:
         ends = monotonic() + deadline_s
@@ -244,7 +249,7 @@ async def connect(address: Address, *, wait_s: float = CONNECT_DEADLINE_S) -> Da
         DatabaseUnavailable: nobody answered within ``wait_s`` seconds.
         EngineFailure: the login was refused.
     """
-    driver = AsyncGraphDatabase.driver(
+    driver = AsyncGraphDatabase.driver(  # pyright: ignore[reportUnknownMemberType] (as above)
         address.uri,
         auth=(address.user, address.password),
         connection_timeout=CONNECT_DEADLINE_S,
@@ -260,7 +265,7 @@ async def connect(address: Address, *, wait_s: float = CONNECT_DEADLINE_S) -> Da
     while True:
         try:
             async with asyncio.timeout(max(ends - monotonic(), CONNECT_DEADLINE_S)):
-                info = await driver.get_server_info()
+                info = await driver.get_server_info()  # pyright: ignore[reportUnknownMemberType] (as above)
             break
         except AuthError:
             await driver.close()

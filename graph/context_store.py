@@ -14,7 +14,10 @@ from graph.model.units import EdgeType
 from graph.statements import Row
 from graph.unit_rows import candidate
 
-NO_DIRECTION: Mapping[str, float] = {"": 0.0}
+NO_DIRECTION: dict[str, float] = {"": 0.0}
+"""The weight of the row that keeps an empty frontier alive."""
+HOPS = 3
+"""Hops of ``context/traverse_units``; a path is no longer than that."""
 CONSTRAINT_SAMPLE = 256
 """Constraints of a task that are read before the newest are kept."""
 
@@ -54,12 +57,10 @@ class ContextStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def traverse(
-        self, scope: AuthorizedScope, seeds: Mapping[str, float], walk: Walk, window: Window, *, deadline_s: float
-    ) -> Found:
+    async def traverse(self, scope: AuthorizedScope, seeds: Mapping[str, float], walk: Walk, window: Window, *, deadline_s: float) -> Found:
         """Units within three weighted hops of the seeds, most activated first. ``seeds``: unit id to activation."""
         weights = {
-            direction: {edge_type.value.upper(): weight for edge_type, weight in by_type.items()} | NO_DIRECTION
+            direction: {**{edge_type.value.upper(): weight for edge_type, weight in by_type.items()}, **NO_DIRECTION}
             for direction, by_type in walk.weights.items()
         }
         rows = await self._database.read(
@@ -70,7 +71,7 @@ class ContextStore:
             task_id=window.task_id,
             step=window.step,
             as_of_us=window.as_of_us,
-            weights={**weights, "": dict(NO_DIRECTION)},
+            weights={**weights, "": NO_DIRECTION},
             decay=walk.decay,
             fan=walk.fan,
             sample=walk.sample,
@@ -84,7 +85,9 @@ class ContextStore:
         ]
         return Found(tuple(found), hubs_sampled=any(bool(row["sampled"]) for row in rows))
 
-    async def newest_of_session(self, scope: AuthorizedScope, session_id: str, window: Window, limit: int, *, deadline_s: float) -> list[Candidate]:
+    async def newest_of_session(
+        self, scope: AuthorizedScope, session_id: str, window: Window, limit: int, *, deadline_s: float
+    ) -> list[Candidate]:
         """The newest ``limit`` units of a session, newest first."""
         keys = order_keys.whole_range(scope.tenant_id, session_id)
         return await self._recent("session_order", scope, keys, window, limit, deadline_s)
@@ -135,7 +138,7 @@ def _path(unit_id: str, via: Mapping[str, Sequence[object] | None]) -> tuple[Pat
     """The strongest way to a unit, seed first, put together from each unit's strongest predecessor."""
     steps: list[PathStep] = []
     at = unit_id
-    while (step := via.get(at)) is not None and len(steps) < 3:
+    while (step := via.get(at)) is not None and len(steps) < HOPS:
         _, from_id, direction, edge_type = step
         steps.append(PathStep(from_id=str(from_id), edge_type=EdgeType(str(edge_type).lower()), direction=str(direction), to_id=at))
         at = str(from_id)

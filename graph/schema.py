@@ -48,9 +48,7 @@ async def _migrate_under_lease(database: Database, steps: list[Statement], wante
     ends = monotonic() + MIGRATION_DEADLINE_S
     while monotonic() < ends:
         now_ms = int(time() * 1000)
-        granted = await _write(
-            database, "service/take_schema_lease", holder=holder, now_ms=now_ms, until_ms=now_ms + LEASE_S * 1000
-        )
+        granted = await _write(database, "service/take_schema_lease", holder=holder, now_ms=now_ms, until_ms=now_ms + LEASE_S * 1000)
         if granted:
             done = int(granted[0]["version"])
             for step in steps:
@@ -81,7 +79,7 @@ async def _run_patiently(database: Database, step: Statement) -> None:
 
 async def _write(database: Database, name: str, **params: object) -> list[Row]:
     async def work(transaction: WriteTransaction) -> list[Row]:
-        return await transaction.run(name, **params)
+        return await transaction.run(name, None, **params)
 
     return await database.write(name, work)
 

@@ -75,10 +75,14 @@ class Statement:
         """Whether running it needs an AuthorizedScope."""
         return self.scope == "tenant"
 
+    @property
+    def literal(self) -> LiteralString:
+        """The text as the driver's types want it: it comes from our own files and is never built from input."""
+        return cast("LiteralString", self.text)
+
     def as_query(self, timeout_s: float | None) -> Query:
         """The driver's query; its metadata names the statement in SHOW TRANSACTIONS and the query log."""
-        text = cast("LiteralString", self.text)  # loaded from our own files, never built from input
-        return Query(text, metadata={"statement": self.name}, timeout=timeout_s)
+        return Query(self.literal, metadata={"statement": self.name}, timeout=timeout_s)
 
 
 HEADER_LINE = re.compile(r"^// ?(?:(mode|params|returns|scope): ?(.*)|(.*))$")
@@ -93,20 +97,7 @@ def parse_statement(name: str, dialect: Dialect | None, source: str) -> Statemen
     Raises:
         StatementInvalid: the header is incomplete, or parameters and header differ.
     """
-    header: dict[str, str] = {}
-    why: list[str] = []
-    lines = source.splitlines()
-    body_from = len(lines)
-    for number, line in enumerate(lines):
-        match = HEADER_LINE.match(line)
-        if match is None:
-            body_from = number
-            break
-        if match[1] is not None:
-            header[match[1]] = match[2].strip()
-        elif match[3]:
-            why.append(match[3])
-    body = "\n".join(lines[body_from:]).strip().rstrip(";")
+    header, why, body = _split(source)
     where = f"cypher/{name}.cypher"
     for field in ("mode", "params", "returns", "scope"):
         if field not in header:
@@ -131,6 +122,24 @@ def parse_statement(name: str, dialect: Dialect | None, source: str) -> Statemen
     # A constant comment reaches the embedded engine's list of running queries, where metadata does not; see Watchdog.
     text = f"/* lastro:{name} */ {body}" if mode in {Mode.READ, Mode.WRITE} else body
     return Statement(name, dialect, text, mode, params, _declarations(header["returns"], where), scope, " ".join(why))
+
+
+def _split(source: str) -> tuple[dict[str, str], list[str], str]:
+    """The declarations of a header, its sentences, and the statement below it."""
+    header: dict[str, str] = {}
+    why: list[str] = []
+    lines = source.splitlines()
+    body_from = len(lines)
+    for number, line in enumerate(lines):
+        match = HEADER_LINE.match(line)
+        if match is None:
+            body_from = number
+            break
+        if match[1] is not None:
+            header[match[1]] = match[2].strip()
+        elif match[3]:
+            why.append(match[3])
+    return header, why, "\n".join(lines[body_from:]).strip().rstrip(";")
 
 
 def _declarations(text: str, where: str) -> dict[str, str]:

@@ -154,4 +154,3 @@ def as_datetime(value: Any) -> datetime:
     offset = native.utcoffset()
     # The driver's time zones are pytz objects; a plain fixed offset compares, prints and pickles like any other.
     return native.astimezone(UTC) if offset is None or not offset else native.replace(tzinfo=timezone(offset))
-

@@ -39,7 +39,7 @@ class UnitStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def write(self, scope: AuthorizedScope, batch: Sequence[PreparedUnit], recorded_at: datetime, session_agent_id: str) -> WriteResult:
+    async def write(self, scope: AuthorizedScope, batch: Sequence[PreparedUnit], recorded_at: datetime) -> WriteResult:
         """Store a batch whole: new units with their edges, in one transaction that holds the tenant's lock (U8, U9).
 
         Raises:
@@ -59,7 +59,7 @@ class UnitStore:
             new = [item for index, item in enumerate(batch) if not _already_there(item, stored, index)]
             _check_targets(batch, new, stored)
             if new:
-                await _create(transaction, scope, new, stored, recorded_at, session_agent_id)
+                await _create(transaction, scope, new, stored, recorded_at)
             return WriteResult(written=len(new), unchanged=len(batch) - len(new), ids=[item.unit.id for item in batch])
 
         return await self._database.write("units/write_batch", work)
@@ -83,7 +83,13 @@ class UnitStore:
         return [stored_unit(row) for row in rows]
 
     async def page(
-        self, scope: AuthorizedScope, *, session_id: str | None = None, task_id: str | None = None, limit: int = 50, cursor: str | None = None
+        self,
+        scope: AuthorizedScope,
+        *,
+        session_id: str | None = None,
+        task_id: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
     ) -> UnitPage:
         """At most ``limit`` units of a session, a task or the tenant, newest first. ``cursor`` is ``next`` of the page before.
 
@@ -101,9 +107,7 @@ class UnitStore:
         following = _to_cursor(str(rows[-1]["order_key"]).removeprefix(from_key)) if len(rows) == limit else None
         return UnitPage(units=[stored_unit(row).unit for row in rows], next=following)
 
-    async def lineage(
-        self, scope: AuthorizedScope, unit_id: str, *, before: bool, after: bool, depth: int
-    ) -> Lineage:
+    async def lineage(self, scope: AuthorizedScope, unit_id: str, *, before: bool, after: bool, depth: int) -> Lineage:
         """Units within ``depth`` edges before or after one, nearest first, and the edges walked.
 
         Raises:
@@ -188,42 +192,22 @@ async def _create(
     new: Sequence[PreparedUnit],
     stored: dict[str, Row],
     recorded_at: datetime,
-    agent_id: str,
 ) -> None:
-    await transaction.run(
-        "units/create_units",
-        scope,
-        rows=[unit_row(item.unit, scope.principal, item.digest, item.content_tokens, recorded_at) for item in new],
-    )
-    sessions: dict[tuple[str, str], list[str]] = defaultdict(list)
-    tasks: dict[str, list[str]] = defaultdict(list)
-    constraints: dict[str, list[str]] = defaultdict(list)
-    for item in new:
-        metadata = item.unit.metadata
-        if metadata.session_id is not None:
-            sessions[metadata.session_id, metadata.agent_id or agent_id].append(item.unit.id)
-        if metadata.task_id is not None:
-            tasks[metadata.task_id].append(item.unit.id)
-            if item.unit.kind is Kind.CONSTRAINT:
-                constraints[metadata.task_id].append(item.unit.id)
-    for (session_id, owner), unit_ids in sessions.items():
-        await transaction.run("units/merge_session", scope, session_id=session_id, agent_id=owner, unit_ids=unit_ids)
-    for task_id, unit_ids in tasks.items():
-        await transaction.run("units/merge_task", scope, task_id=task_id, unit_ids=unit_ids)
-    for task_id, unit_ids in constraints.items():
-        await transaction.run("units/bind_constraints", scope, task_id=task_id, unit_ids=unit_ids)
+    rows = [unit_row(item.unit, scope.principal, item.digest, item.content_tokens, recorded_at) for item in new]
+    await transaction.run("units/create_units", scope, rows=rows)
+    units = [item.unit for item in new]
+    await _link_memberships(transaction, scope, units)
     edges: dict[EdgeType, dict[tuple[str, str], None]] = defaultdict(dict)
-    for item in new:
-        for relation in item.unit.relations:
-            edges[relation.edge_type][item.unit.id, relation.target_id] = None
+    for unit in units:
+        for relation in unit.relations:
+            edges[relation.edge_type][unit.id, relation.target_id] = None
     for edge_type, pairs in edges.items():
-        rows = await transaction.run(
-            f"units/create_{edge_type}_edges", scope, edges=[{"source_id": source, "target_id": target} for source, target in pairs]
-        )
-        if not rows or rows[0]["written"] != len(pairs):
+        told = [{"source_id": source, "target_id": target} for source, target in pairs]
+        written = await transaction.run(f"units/create_{edge_type}_edges", scope, edges=told)
+        if not written or written[0]["written"] != len(pairs):
             # A target went away between the check and here: only an erasure by another path could do that.
             raise TargetNotFound(hint="A target was erased meanwhile. Read it again and send the batch once more.")
-    inside = {item.unit.id: item.unit for item in new}
+    inside = {unit.id: unit for unit in units}
     results = [
         {"call_id": target, "result_id": source}
         for source, target in edges[EdgeType.CAUSATION]
@@ -231,6 +215,27 @@ async def _create(
     ]
     if results:
         await transaction.run("units/mark_results", scope, pairs=results)
+
+
+async def _link_memberships(transaction: WriteTransaction, scope: AuthorizedScope, units: Sequence[ContextUnit]) -> None:
+    """Sessions, tasks and what constrains these; one statement for each of them, since a batch usually has one of each."""
+    sessions: dict[tuple[str, str], list[str]] = defaultdict(list)
+    tasks: dict[str, list[str]] = defaultdict(list)
+    constraints: dict[str, list[str]] = defaultdict(list)
+    for unit in units:
+        metadata = unit.metadata
+        if metadata.session_id is not None:
+            sessions[metadata.session_id, metadata.agent_id or scope.principal.agent_id].append(unit.id)
+        if metadata.task_id is not None:
+            tasks[metadata.task_id].append(unit.id)
+            if unit.kind is Kind.CONSTRAINT:
+                constraints[metadata.task_id].append(unit.id)
+    for (session_id, agent_id), unit_ids in sessions.items():
+        await transaction.run("units/merge_session", scope, session_id=session_id, agent_id=agent_id, unit_ids=unit_ids)
+    for task_id, unit_ids in tasks.items():
+        await transaction.run("units/merge_task", scope, task_id=task_id, unit_ids=unit_ids)
+    for task_id, unit_ids in constraints.items():
+        await transaction.run("units/bind_constraints", scope, task_id=task_id, unit_ids=unit_ids)
 
 
 def _is_call(unit_id: str, inside: dict[str, ContextUnit], stored: dict[str, Row]) -> bool:

@@ -17,7 +17,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import httpx2
 import pytest
@@ -79,9 +79,9 @@ def make_engine(name: str, folder: Path) -> Engine:
 
 
 def _container() -> Engine:
-    from testcontainers.community.neo4j import Neo4jContainer  # type: ignore[import-not-found]  (only where Docker answers)
+    from testcontainers.community.neo4j import Neo4jContainer
 
-    container: Any = Neo4jContainer("neo4j:5.26")
+    container: Any = cast("Any", Neo4jContainer)("neo4j:5.26")
     container.start()
     return GivenNeo4j(container.get_connection_url(), "neo4j", container.password)
 
@@ -125,7 +125,9 @@ class RunningServer(uvicorn.Server):
         self.listening.set()
 
 
-def serve_in_thread(name: str, settings: Settings, start: Callable[[], AbstractAsyncContextManager[Lastro]]) -> tuple[Service, Callable[[], None]]:
+def serve_in_thread(
+    name: str, settings: Settings, start: Callable[[], AbstractAsyncContextManager[Lastro]]
+) -> tuple[Service, Callable[[], None]]:
     """A service in a thread, and how to stop it."""
     application = create_service(settings, start)
     server = RunningServer(uvicorn.Config(application, host="127.0.0.1", port=0, log_config=None, access_log=False))
@@ -194,7 +196,19 @@ def unit(id: str, content: str = "Something was seen.", kind: str = "observation
 
 
 METADATA = frozenset(
-    "timestamp agent_id actor session_id task_id task_step epistemic_status provenance relevance_score tier tool".split()
+    [
+        "timestamp",
+        "agent_id",
+        "actor",
+        "session_id",
+        "task_id",
+        "task_step",
+        "epistemic_status",
+        "provenance",
+        "relevance_score",
+        "tier",
+        "tool",
+    ]
 )
 
 

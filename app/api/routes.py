@@ -182,4 +182,3 @@ def number(value: str, name: str, most: int) -> int:
 def as_json(model: WriteResult | UnitPage | Lineage | ContextUnit | ContextAnswer, status: int = 200) -> Response:
     """A model as the response; already checked, so it is written once and not validated again."""
     return Response(model.model_dump_json(), status_code=status, media_type="application/json")
-

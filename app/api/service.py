@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.metadata import version
 
@@ -33,7 +33,7 @@ def create_service(settings: Settings, running: Callable[[], AbstractAsyncContex
     """The application. ``running`` starts Lastro when the server starts and stops it with the server."""
 
     @asynccontextmanager
-    async def lifespan(service: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(service: FastAPI) -> AsyncGenerator[None]:
         async with running() as lastro:
             service.state.lastro = lastro
             watching = asyncio.create_task(_warm_after_restarts(lastro), name="warm after restarts")

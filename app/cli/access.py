@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,7 +43,7 @@ class Target:
 
 
 @asynccontextmanager
-async def operations(target: Target) -> AsyncIterator[Operations]:
+async def operations(target: Target) -> AsyncGenerator[Operations]:
     """The operations on the target, started and stopped around the block.
 
     Raises:

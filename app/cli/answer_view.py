@@ -7,6 +7,7 @@ from rich.tree import Tree
 
 from app.cli import output
 from graph.model.answer import ContextAnswer, SelectedUnit
+from graph.model.units import EdgeType
 
 KIND_STYLES = {
     "constraint": "magenta",
@@ -58,7 +59,7 @@ def parent_of(unit: SelectedUnit, answer: ContextAnswer, chosen: dict[str, Selec
             return step.from_id
     if unit.reason in {"pair", "required"}:
         for relation in answer.relations:
-            if relation.source_id == unit.id and relation.edge_type == "causation" and unit.reason == "pair":
+            if relation.source_id == unit.id and relation.edge_type is EdgeType.CAUSATION and unit.reason == "pair":
                 return relation.target_id
     return None
 

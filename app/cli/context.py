@@ -6,6 +6,7 @@ import asyncio
 from typing import Annotated, Any
 
 import typer
+from pydantic import ValidationError
 
 from app.cli import options, output
 from app.cli.access import Target, operations
@@ -13,7 +14,6 @@ from app.cli.answer_view import show_answer
 from graph.model.answer import ContextAnswer
 from graph.model.base import as_domain_error
 from graph.model.query import DEFAULT_BUDGET_TOKENS, DEFAULT_DEADLINE_MS, ContextQuery
-from pydantic import ValidationError
 
 EXAMPLES = (
     "Examples:  lastro context --task incident-4711 --step 12 --budget 600 --model gpt-5.2   |   "
@@ -27,7 +27,9 @@ def context(
     unit: Annotated[str | None, typer.Option(help="Around this unit.", show_default=False)] = None,
     session: Annotated[str | None, typer.Option(help="The newest of this session.", show_default=False)] = None,
     budget: Annotated[int, typer.Option(help="Most tokens, in the model's own.")] = DEFAULT_BUDGET_TOKENS,
-    model: Annotated[str | None, typer.Option(envvar="LASTRO_MODEL", help="Target model; without it no payload is made.", show_default=False)] = None,
+    model: Annotated[
+        str | None, typer.Option(envvar="LASTRO_MODEL", help="Target model; without it no payload is made.", show_default=False)
+    ] = None,
     question: Annotated[str | None, typer.Option(help="Question to put after the context.", show_default=False)] = None,
     as_of: Annotated[str | None, typer.Option(help="Only what was recorded by then (RFC 3339).", show_default=False)] = None,
     history: Annotated[bool, typer.Option("--history", help="Superseded units too.")] = False,

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from importlib.resources import as_file, files
 from pathlib import Path
 from time import monotonic
@@ -40,10 +40,19 @@ PAYLOAD_LINES = 34
 
 
 def demo(
-    file: Annotated[Path | None, typer.Option(help="Your own transcript (OpenAI chat form) in place of the shipped one.", exists=True, dir_okay=False, show_default=False)] = None,
-    step: Annotated[int | None, typer.Option(help="Step to ask for; the shipped run's decision, or the last step of yours.", show_default=False)] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            help="Your own transcript (OpenAI chat form) in place of the shipped one.", exists=True, dir_okay=False, show_default=False
+        ),
+    ] = None,
+    step: Annotated[
+        int | None, typer.Option(help="Step to ask for; the shipped run's decision, or the last step of yours.", show_default=False)
+    ] = None,
     budget: Annotated[int, typer.Option(help="Most tokens, in each model's own.")] = 600,
-    keep: Annotated[Path | None, typer.Option(help="Keep the data in this folder, to look at it with other commands.", show_default=False)] = None,
+    keep: Annotated[
+        Path | None, typer.Option(help="Keep the data in this folder, to look at it with other commands.", show_default=False)
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """Import an agents' run into a fresh graph, ask what matters for one step, and show it for two models."""
@@ -78,14 +87,25 @@ async def _demo(file: Path | None, step: int | None, budget: int, keep: Path | N
                 )
                 laps.append((f"context for {model}", monotonic() - began))
             if as_json:
-                output.print_json({"import": _told(report), "task_id": task, "step": asked_step, "answers": [item.model_dump(mode="json") for item in answers]})
+                output.print_json(
+                    {
+                        "import": _told(report),
+                        "task_id": task,
+                        "step": asked_step,
+                        "answers": [item.model_dump(mode="json") for item in answers],
+                    }
+                )
             else:
                 _show(task, asked_step, budget, report, answers)
         laps.append(("all of it, engine stopped", sum(seconds for _, seconds in laps)))
     if not as_json:
         output.table(["step", "seconds"], [(name, f"{seconds:.2f}") for name, seconds in laps], right=(1,))
         if keep is not None:
-            output.out.print(f"\nThe graph is in {keep}. Look at it:  lastro units list --task {task} --data {keep} --tenant {TENANT}", markup=False, soft_wrap=True)
+            output.out.print(
+                f"\nThe graph is in {keep}. Look at it:  lastro units list --task {task} --data {keep} --tenant {TENANT}",
+                markup=False,
+                soft_wrap=True,
+            )
         else:
             output.out.print("\nNext:  lastro demo --file YOUR_RUN.json   |   lastro serve   |   lastro --help", markup=False)
 
@@ -108,7 +128,9 @@ def _payload_panel(answer: ContextAnswer) -> Panel:
     tokens = answer.consumption.tokens
     lines = "\n\n".join(_texts(answer.rendered.payload)).splitlines()
     shown = lines[:PAYLOAD_LINES] + ([f"… {len(lines) - PAYLOAD_LINES} more lines"] if len(lines) > PAYLOAD_LINES else [])
-    cost = f"{output.count(tokens.value)} tokens, {tokens.method}" + ("" if tokens.low == tokens.high else f" ({tokens.low} to {tokens.high})")
+    cost = f"{output.count(tokens.value)} tokens, {tokens.method}" + (
+        "" if tokens.low == tokens.high else f" ({tokens.low} to {tokens.high})"
+    )
     return Panel(
         Text("\n".join(output.printable(line) for line in shown)),
         title=f"{answer.rendered.model} · {answer.rendered.api}",
@@ -118,8 +140,8 @@ def _payload_panel(answer: ContextAnswer) -> Panel:
 
 def _texts(payload: dict[str, Any]) -> Iterator[str]:
     """The texts of a payload in order, each under the place that it stands in."""
-    system = payload.get("system")
-    for block in system if isinstance(system, list) else []:
+    blocks: list[dict[str, str]] = payload.get("system") or []
+    for block in blocks:
         yield f"── system\n{block['text']}"
     for message in payload["messages"]:
         content = message["content"]
@@ -137,7 +159,7 @@ def _told(report: ImportReport) -> dict[str, object]:
 
 
 @contextlib.contextmanager
-def _folder(keep: Path | None) -> Iterator[Path]:
+def _folder(keep: Path | None) -> Generator[Path]:
     if keep is not None:
         yield keep
         return
@@ -149,11 +171,9 @@ def _folder(keep: Path | None) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _source(file: Path | None) -> Iterator[Path]:
+def _source(file: Path | None) -> Generator[Path]:
     if file is not None:
         yield file
         return
     with as_file(files("app.demo").joinpath("incident.json")) as shipped:
         yield shipped
-
-

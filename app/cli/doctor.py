@@ -7,7 +7,6 @@ import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-
 from app.bootstrap import Lastro, running
 from app.cli import options, output
 from app.settings import EngineName, load_settings
@@ -53,7 +52,13 @@ async def _of(lastro: Lastro) -> list[Row]:
     readiness = await lastro.health.readiness()
     rows: list[Row] = [("database", "ok" if readiness.ready else "bad", f"{readiness.server}, answers in {readiness.ms} ms")]
     missing = await missing_indexes(lastro.database)
-    rows.append(("indexes", "bad" if missing else "ok", f"missing: {', '.join(missing)}; restart the service to make them" if missing else "all there"))
+    rows.append(
+        (
+            "indexes",
+            "bad" if missing else "ok",
+            f"missing: {', '.join(missing)}; restart the service to make them" if missing else "all there",
+        )
+    )
     statements = list(lastro.database.statements)
     rows.append(("statements", "ok", f"{len(statements)} for {lastro.database.statements.dialect}"))
     for family in lastro.adapters.families():
@@ -71,5 +76,3 @@ def _package(name: str) -> Row:
         return (name, "ok", version(name))
     except PackageNotFoundError:
         return (name, "bad", "not installed; run `make install`")
-
-

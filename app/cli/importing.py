@@ -76,6 +76,6 @@ def import_(
         output.err.print(f"  {times} x {note}", markup=False)
     if report.task_ids:
         shown = ", ".join(report.task_ids[:3]) + (" …" if len(report.task_ids) > 3 else "")  # noqa: PLR2004 (a line)
-        output.err.print(f"Tasks: {shown}.  Ask with: lastro context --task {report.task_ids[0]} --model gpt-5.2", markup=False, soft_wrap=True)
-
-
+        output.err.print(
+            f"Tasks: {shown}.  Ask with: lastro context --task {report.task_ids[0]} --model gpt-5.2", markup=False, soft_wrap=True
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -36,7 +36,9 @@ def create(
     tenant: Annotated[str, typer.Option(help="Tenant that the key belongs to; made with its first key.")],
     agent: Annotated[str, typer.Option(help="Agent that speaks with it.")],
     role: Annotated[Role, typer.Option(help="admin, publisher, agent or analyst.")] = Role.AGENT,
-    expires: Annotated[str | None, typer.Option(help="How long it holds: 90m, 12h, 30d, 4w. For ever when left out.", show_default=False)] = None,
+    expires: Annotated[
+        str | None, typer.Option(help="How long it holds: 90m, 12h, 30d, 4w. For ever when left out.", show_default=False)
+    ] = None,
     organization: Annotated[str | None, typer.Option(help="Organisation that the key is bound to.", show_default=False)] = None,
     assessment: Annotated[str | None, typer.Option(help="Assessment that the key is bound to.", show_default=False)] = None,
     engine: options.Engine = None,
@@ -57,7 +59,9 @@ def create(
             output.print_json({"key": made.text, **_told(made.stored)})
             return
         output.out.print(made.text, soft_wrap=True)
-        output.err.print(f"Key {made.stored.id} of tenant {tenant}, agent {agent}, role {role}. This is the only time it is shown.", markup=False)
+        output.err.print(
+            f"Key {made.stored.id} of tenant {tenant}, agent {agent}, role {role}. This is the only time it is shown.", markup=False
+        )
 
     asyncio.run(work())
 
@@ -81,7 +85,10 @@ def list_(
         return
     output.table(
         ["id", "agent", "role", "state", "expires"],
-        [(key.id, key.agent_id, key.role, _state(key), "never" if key.expires_at == NEVER else f"{key.expires_at:%Y-%m-%d %H:%M}") for key in found],
+        [
+            (key.id, key.agent_id, key.role, _state(key), "never" if key.expires_at == NEVER else f"{key.expires_at:%Y-%m-%d %H:%M}")
+            for key in found
+        ],
     )
 
 
@@ -107,7 +114,7 @@ def revoke(
 
 
 @asynccontextmanager
-async def _registry(tenant: str, engine: options.Engine, data: options.Data) -> AsyncIterator[tuple[Registry, AuthorizedScope]]:
+async def _registry(tenant: str, engine: options.Engine, data: options.Data) -> AsyncGenerator[tuple[Registry, AuthorizedScope]]:
     async with running(load_settings(engine=engine, data=data), warm_up=False) as lastro:
         yield lastro.registry, lastro.registry.local(tenant, "cli")
 

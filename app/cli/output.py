@@ -33,10 +33,12 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: st
     shown = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for place, column in enumerate(columns):
         last = place == len(columns) - 1
-        shown.add_column(column, justify="right" if place in right else "left", no_wrap=True, overflow="ellipsis", ratio=1 if last else None)
+        shown.add_column(
+            column, justify="right" if place in right else "left", no_wrap=True, overflow="ellipsis", ratio=1 if last else None
+        )
     for row in rows:
         # Text, not markup: what a unit says must not be able to style the terminal, nor move its cursor.
-        shown.add_row(*(Text(printable(str(cell)))  for cell in row))
+        shown.add_row(*(Text(printable(str(cell))) for cell in row))
     out.print(shown)
 
 
@@ -48,7 +50,13 @@ def printable(text: str) -> str:
 def progress() -> Progress:
     """A progress bar on standard error, so that standard output stays clean for --json."""
     return Progress(
-        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=err, transient=True
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        console=err,
+        transient=True,
     )
 
 
@@ -58,7 +66,9 @@ def print_error(error: LastroError, *, as_json: bool) -> None:
     if as_json:
         told: dict[str, object] = {"code": error.code, "title": error.message, "hint": error.hint}
         if where is not None:
-            told["where"] = {name: value for name, value in (("index", where.index), ("id", where.id), ("field", where.field)) if value is not None}
+            told["where"] = {
+                name: value for name, value in (("index", where.index), ("id", where.id), ("field", where.field)) if value is not None
+            }
         print_json({"error": told})
         return
     err.print(Text.assemble(("error ", "bold red"), (f"[{error.code}] ", "red"), printable(error.message)))

@@ -48,7 +48,9 @@ def serve(
         timeout_graceful_shutdown=DRAIN_S,
         timeout_keep_alive=30,
     )
-    server = AnnouncedServer(config, where="embedded engine in " + str(settings.data) if settings.engine is EngineName.EMBEDDED else "Neo4j")
+    server = AnnouncedServer(
+        config, where="embedded engine in " + str(settings.data) if settings.engine is EngineName.EMBEDDED else "Neo4j"
+    )
     server.run()
     failure = getattr(service.state, "start_failure", None)
     if failure is not None:
@@ -78,5 +80,3 @@ def is_loopback(host: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
-
-

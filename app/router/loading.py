@@ -73,5 +73,7 @@ def _needed_by(read: Iterable[StoredUnit]) -> Iterable[str]:
         yield from item.superseder_ids
         yield from item.result_ids
         for relation in item.unit.relations:
-            if relation.edge_type is EdgeType.DEPENDENCY or (relation.edge_type is EdgeType.CAUSATION and item.unit.kind is Kind.TOOL_RESULT):
+            if relation.edge_type is EdgeType.DEPENDENCY or (
+                relation.edge_type is EdgeType.CAUSATION and item.unit.kind is Kind.TOOL_RESULT
+            ):
                 yield relation.target_id

@@ -27,7 +27,9 @@ MOST_LEFT_OUT = 50
 class Router:
     """Answers context queries."""
 
-    def __init__(self, registry: Registry, planner: Planner, strategies: StrategyRunner, units: UnitStore, adapters: AdapterRegistry) -> None:
+    def __init__(
+        self, registry: Registry, planner: Planner, strategies: StrategyRunner, units: UnitStore, adapters: AdapterRegistry
+    ) -> None:
         self._registry = registry
         self._planner = planner
         self._strategies = strategies

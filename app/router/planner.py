@@ -30,7 +30,9 @@ class Route:
 
 ROUTES: dict[QueryType, Route] = {
     QueryType.AROUND_UNIT: Route(StrategyName.TRAVERSAL, (StrategyName.RECENCY,), "around a unit, what it is linked to matters most"),
-    QueryType.AROUND_TASK: Route(StrategyName.TRAVERSAL, (StrategyName.RECENCY,), "around a task, what its newest units are linked to matters most"),
+    QueryType.AROUND_TASK: Route(
+        StrategyName.TRAVERSAL, (StrategyName.RECENCY,), "around a task, what its newest units are linked to matters most"
+    ),
     QueryType.STEP: Route(StrategyName.TRAVERSAL, (StrategyName.RECENCY,), "for a step, what led to it matters most"),
     QueryType.SESSION: Route(StrategyName.RECENCY, (), "of a session, the newest units matter most"),
 }
@@ -102,7 +104,9 @@ class Planner:
             ends=started + query.deadline_ms / 1000,
         )
         if adapter is not None and query.budget_tokens > adapter.profile.window_tokens:
-            raise InvalidBudget(f"The budget is over the model's window of {adapter.profile.window_tokens} tokens.").at(field="budget_tokens")
+            raise InvalidBudget(f"The budget is over the model's window of {adapter.profile.window_tokens} tokens.").at(
+                field="budget_tokens"
+            )
         if query.budget_tokens < plan.base_tokens():
             raise BudgetTooSmall(f"The frame alone costs {plan.base_tokens()} tokens for this model.").at(field="budget_tokens")
         return plan

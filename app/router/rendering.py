@@ -29,7 +29,7 @@ def present(plan: Plan, selection: Selection, tokenizers: Tokenizers) -> Present
     chosen = list(selection.chosen)
     left_out = list(selection.left_out)
     if plan.adapter is None or not plan.query.render:
-        return Presented(tuple(chosen), tuple(left_out), None, _neutral_count(plan, chosen, tokenizers))
+        return Presented(tuple(chosen), tuple(left_out), None, _neutral_count(chosen, tokenizers))
     while True:
         result = plan.adapter.render(
             RenderRequest(
@@ -50,8 +50,10 @@ def present(plan: Plan, selection: Selection, tokenizers: Tokenizers) -> Present
         chosen = [item for item in chosen if item.pick != last]
 
 
-def _neutral_count(plan: Plan, chosen: list[Chosen], tokenizers: Tokenizers) -> TokenCount:
+def _neutral_count(chosen: list[Chosen], tokenizers: Tokenizers) -> TokenCount:
     """Without a payload there is no frame: the sum of what was kept with the units."""
     value = sum(item.tokens for item in chosen)
     counter = tokenizers.for_name(O200K)
-    return TokenCount(value=value, method=counter.method, low=value, high=value, tokenizer=counter.name, parts=TokenParts(content=value, framing=0))
+    return TokenCount(
+        value=value, method=counter.method, low=value, high=value, tokenizer=counter.name, parts=TokenParts(content=value, framing=0)
+    )

@@ -51,7 +51,9 @@ class StrategyRunner:
             try:
                 found = await self._by_name[name](plan, allowed_s)
             except DeadlineExceeded:
-                attempts.append(Attempt(strategy=name, outcome="timed_out", ms=_ms(began), reason=f"no answer within {allowed_s * 1000:.0f} ms"))
+                attempts.append(
+                    Attempt(strategy=name, outcome="timed_out", ms=_ms(began), reason=f"no answer within {allowed_s * 1000:.0f} ms")
+                )
                 continue
             attempts.append(Attempt(strategy=name, outcome="answered", ms=_ms(began)))
             return Outcome(found, name, tuple(attempts))

@@ -12,6 +12,7 @@ from graph.model import errors
 
 MAX_ID_CHARACTERS = 128
 MAX_SHORT_TEXT_CHARACTERS = 512
+MAX_FIELD_NAME = 64
 
 
 class Model(BaseModel):
@@ -47,15 +48,11 @@ def check_short_text(text: str) -> str:
     return text
 
 
-Id = Annotated[
-    str, AfterValidator(check_id), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 128, "pattern": r"^[^\s]+$"})
-]
+Id = Annotated[str, AfterValidator(check_id), WithJsonSchema({"type": "string", "minLength": 1, "maxLength": 128, "pattern": r"^[^\s]+$"})]
 """1 to 128 visible characters, no spaces."""
 
 Text = Annotated[str, AfterValidator(check_text)]
-ShortText = Annotated[
-    str, AfterValidator(check_short_text), WithJsonSchema({"type": "string", "maxLength": MAX_SHORT_TEXT_CHARACTERS})
-]
+ShortText = Annotated[str, AfterValidator(check_short_text), WithJsonSchema({"type": "string", "maxLength": MAX_SHORT_TEXT_CHARACTERS})]
 """At most 512 characters."""
 
 Timestamp = Annotated[AwareDatetime, WithJsonSchema({"type": "string", "format": "date-time"})]
@@ -98,7 +95,7 @@ def as_domain_error(failure: ValidationError, batch_field: str | None = None) ->
     path = [part for part in first["loc"] if not (isinstance(part, str) and part.startswith(("function-", "json-")))]
     kind = str(first["type"])
     index: int | None = None
-    if batch_field is not None and len(path) >= 2 and path[0] == batch_field and isinstance(path[1], int):
+    if batch_field is not None and path[:1] == [batch_field] and len(path) > 1 and isinstance(path[1], int):
         index = path[1]
         path = path[2:]
     named = [part for part in path if isinstance(part, str)]
@@ -115,7 +112,7 @@ def as_domain_error(failure: ValidationError, batch_field: str | None = None) ->
     if cls is errors.InvalidField:
         # An unknown field's name is the caller's own text; it is named only when it is short and plain.
         error = errors.InvalidField(f"A field is not as it should be: {_REASONS.get(kind, 'wrong type or value')}.")
-    safe = ".".join(str(part) for part in path if isinstance(part, int) or (part.isidentifier() and len(part) <= 64))
+    safe = ".".join(str(part) for part in path if isinstance(part, int) or (part.isidentifier() and len(part) <= MAX_FIELD_NAME))
     return error.at(index=index, field=safe or None)
 
 
@@ -140,7 +137,7 @@ def _why_not_json(raw: bytes | str, batch_field: str | None) -> errors.LastroErr
         return errors.InvalidJson()
     if not _has_lone_surrogate(document):
         return errors.InvalidJson()
-    items = document.get(batch_field) if batch_field is not None and isinstance(document, dict) else None
+    items = cast("dict[str, object]", document).get(batch_field or "") if isinstance(document, dict) else None
     for index, item in enumerate(cast("list[object]", items) if isinstance(items, list) else []):
         if _has_lone_surrogate(item):
             return errors.LoneSurrogate().at(index=index)

@@ -15,7 +15,6 @@ def check_batch(units: Sequence[ContextUnit]) -> None:
 
     Raises:
         DuplicateInBatch, SelfEdge, CycleInBatch: each names the item.
-
     """
     position: dict[str, int] = {}
     for index, unit in enumerate(units):
@@ -33,8 +32,14 @@ def check_batch(units: Sequence[ContextUnit]) -> None:
             waiting[unit.id] = inside
             for target in inside:
                 needed_by.setdefault(target, []).append(unit.id)
-    # Kahn's order: take away units whose targets are all placed; what remains lies on a cycle or behind one.
-    ready = [unit.id for unit in units if unit.id not in waiting]
+    stuck = _unplaced([unit.id for unit in units], waiting, needed_by)
+    if stuck is not None:
+        raise CycleInBatch().at(index=position[stuck], id=stuck)
+
+
+def _unplaced(unit_ids: Sequence[str], waiting: dict[str, set[str]], needed_by: dict[str, list[str]]) -> str | None:
+    """Kahn's order: take away units whose targets are all placed. What remains lies on a cycle or behind one; the first of it, or None."""
+    ready = [unit_id for unit_id in unit_ids if unit_id not in waiting]
     while ready:
         placed = ready.pop()
         for dependent in needed_by.get(placed, ()):
@@ -42,6 +47,4 @@ def check_batch(units: Sequence[ContextUnit]) -> None:
             if not waiting[dependent]:
                 del waiting[dependent]
                 ready.append(dependent)
-    if waiting:
-        first = min(waiting, key=lambda unit_id: position[unit_id])
-        raise CycleInBatch().at(index=position[first], id=first)
+    return next((unit_id for unit_id in unit_ids if unit_id in waiting), None)

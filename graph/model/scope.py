@@ -7,7 +7,6 @@ from enum import StrEnum
 
 from graph.model.units import Scope, Trust
 
-
 RESERVED_PREFIX = "lastro:"
 """Names of tenants that the service keeps for itself begin with this."""
 
@@ -63,7 +62,7 @@ class AuthorizedScope:
     Every statement that touches units takes its ``parameters``, so a read without a tenant cannot be written by accident.
     """
 
-    __slots__ = ("organization_id", "assessment_id", "principal")
+    __slots__ = ("assessment_id", "organization_id", "principal")
 
     def __init__(self, principal: Principal, organization_id: str | None, assessment_id: str | None) -> None:
         self.principal = principal

@@ -1,0 +1,93 @@
+"""What tests over HTTP say again and again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import httpx2
+
+from conftest import edge, unit
+
+GPT, CLAUDE = "gpt-5.2", "claude-opus-4-8"
+PATIENT_MS = 20_000
+"""A deadline that a busy machine keeps; tests of the deadline set their own."""
+
+
+def write(client: httpx2.Client, *units: dict[str, Any], **more: Any) -> httpx2.Response:
+    """POST a batch. Lone surrogates are sent as escapes, which is how they reach a service."""
+    return send(client, "/v1/units", {"units": list(units), **more})
+
+
+def send(client: httpx2.Client, path: str, body: Any) -> httpx2.Response:
+    return client.post(path, content=json.dumps(body).encode(), headers={"Content-Type": "application/json"})
+
+
+def stored(client: httpx2.Client, *units: dict[str, Any]) -> None:
+    """Write a batch that must be new."""
+    answer = write(client, *units)
+    assert answer.status_code == 201, answer.text
+    assert answer.json()["written"] == len(units), answer.text
+
+
+def read(client: httpx2.Client, unit_id: str) -> dict[str, Any]:
+    answer = client.get(f"/v1/units/{unit_id}")
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def ids(found: Iterable[dict[str, Any]]) -> list[str]:
+    return [item["id"] for item in found]
+
+
+def listed(client: httpx2.Client, **asked: str | int) -> list[str]:
+    """Ids of every page, in order."""
+    found: list[str] = []
+    cursor: str | None = None
+    while True:
+        params = {name: str(value) for name, value in asked.items()}
+        answer = client.get("/v1/units", params=params if cursor is None else {**params, "cursor": cursor})
+        assert answer.status_code == 200, answer.text
+        found += ids(answer.json()["units"])
+        cursor = answer.json()["next"]
+        if cursor is None:
+            return found
+
+
+def ask(client: httpx2.Client, **query: Any) -> dict[str, Any]:
+    """A context that must be answered."""
+    answer = send(client, "/v1/context", {"deadline_ms": PATIENT_MS, **query})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def lineage(client: httpx2.Client, unit_id: str, **params: str | int) -> dict[str, Any]:
+    answer = client.get(f"/v1/units/{unit_id}/lineage", params={name: str(value) for name, value in params.items()})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def refused(answer: httpx2.Response, status: int, code: str, **where: Any) -> dict[str, Any]:
+    """The problem, which must have this status and code and name at least this place."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json", answer.text
+    told: dict[str, Any] = answer.json()
+    assert (told["code"], told["status"], told["type"]) == (code, status, f"urn:lastro:problem:{code}"), answer.text
+    assert told["title"], "a problem says what is wrong"
+    assert told["hint"], "a problem says what to do"
+    assert told["trace_id"] == answer.headers["lastro-trace"]
+    named: dict[str, Any] = told.get("where", {})
+    assert {name: named.get(name) for name in where} == where, answer.text
+    return told
+
+
+def call(unit_id: str, step: int, name: str = "look", **more: Any) -> dict[str, Any]:
+    """A decision that calls a tool."""
+    tool = {"name": name, "call_id": f"call-{unit_id}", "arguments": {"at": f"place {step}"}}
+    return unit(unit_id, f"Called {name} for step {step}.", "decision", task_step=step, tool=tool, **more)
+
+
+def result(unit_id: str, of: str, step: int, content: str, **more: Any) -> dict[str, Any]:
+    """What the tool returned."""
+    return unit(unit_id, content, "tool_result", task_step=step, tool={"name": "look", "call_id": f"call-{of}"}, relations=[edge(of)], **more)
