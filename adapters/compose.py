@@ -79,7 +79,7 @@ def header(
     trust: Trust,
     superseded_by: str | None,
 ) -> str:
-    """The line a unit starts with. The trust level is said when it is not the lowest, agent_output."""
+    """The line a unit starts with. Said is what differs from the rule: a status other than tentative, a trust other than agent_output."""
     parts = [f"[unit {field(id)}", kind]
     if kind is Kind.TOOL_RESULT and tool_name:
         parts[1] = f"{kind} of {field(tool_name)}"
@@ -90,7 +90,8 @@ def header(
         parts.append(when)
     if step is not None:
         parts.append(f"step {step}")
-    parts.append(status)
+    if status is not EpistemicStatus.TENTATIVE:
+        parts.append(status)
     if trust is not Trust.AGENT_OUTPUT:
         parts.append(f"trust {trust}")
     if superseded_by is not None:

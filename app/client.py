@@ -13,6 +13,7 @@ import orjson
 from graph.model.answer import ContextAnswer, Lineage
 from graph.model.base import errors_by_code
 from graph.model.errors import LastroError, Unavailable, Where
+from graph.model.keys import CreatedKey, KeyList, KeyRequest
 from graph.model.query import ContextQuery
 from graph.model.units import ContextUnit, UnitPage, WriteResult
 
@@ -79,6 +80,19 @@ class LastroClient:
         """The context for a task, step, unit or session."""
         content = query.model_dump_json(exclude_defaults=True).encode()
         return ContextAnswer.model_validate_json(await self._call("POST", "/v1/context", content=content))
+
+    async def create_key(self, asked: KeyRequest) -> CreatedKey:
+        """Make a key of the tenant; for admins."""
+        content = asked.model_dump_json(exclude_defaults=True).encode()
+        return CreatedKey.model_validate_json(await self._call("POST", "/v1/keys", content=content))
+
+    async def list_keys(self) -> KeyList:
+        """The tenant's keys; for admins."""
+        return KeyList.model_validate_json(await self._call("GET", "/v1/keys"))
+
+    async def revoke_key(self, key_id: str) -> None:
+        """Revoke a key of the tenant; for admins."""
+        await self._call("DELETE", f"/v1/keys/{quote(key_id, safe='')}")
 
     async def _call(
         self, method: str, path: str, *, params: dict[str, str] | None = None, content: bytes | None = None, model: str | None = None

@@ -45,10 +45,13 @@ class Ingest:
 
     def _prepare_unit(self, scope: AuthorizedScope, unit: ContextUnit, index: int) -> PreparedUnit:
         try:
-            check_content(unit.content, self._settings.max_content_bytes)
+            try:
+                check_content(unit.content, self._settings.max_content_bytes)
+            except LastroError as error:
+                raise error.at(field="content") from None
             complete = completed(unit, scope)
         except LastroError as error:
-            raise error.at(index=index, id=unit.id, field=error.where.field if error.where else None) from None
+            raise error.at(index=index, id=unit.id) from None
         return PreparedUnit(
             unit=complete,
             digest=digest(complete),

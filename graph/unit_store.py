@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-import binascii
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,6 +22,7 @@ LINEAGE_FAN = 64
 """Edges read of one unit in one step of a lineage."""
 LINEAGE_LIMIT = 500
 """Units in one lineage answer."""
+_CURSOR = re.compile(r"\d{18} \S{1,128}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,9 +149,12 @@ def _to_cursor(rest: str) -> str:
 
 def _from_cursor(cursor: str) -> str:
     try:
-        return base64.urlsafe_b64decode(cursor.encode()).decode()
-    except (binascii.Error, ValueError):
-        raise InvalidField("The cursor was not made here.", hint="Start from the first page.").at(field="cursor") from None
+        rest = base64.b64decode(cursor, altchars=b"-_", validate=True).decode()
+    except ValueError:  # of base64 and of UTF-8
+        rest = ""
+    if not _CURSOR.fullmatch(rest):
+        raise InvalidField("The cursor was not made here.", hint="Start from the first page.").at(field="cursor")
+    return rest
 
 
 def _cut(rows: Iterable[Row]) -> bool:

@@ -6,6 +6,40 @@ import os
 import shutil
 import sys
 
-from conftest import docker_answers
+from graph.engines.local_server import LINES, find_java
+from graph.model.errors import EngineFailure
+from tests.conftest import docker_answers
 
-from graph.engines.local_server import LocalNeo4j, missing_for  # type: ignore[attr-defined]
+
+def missing() -> list[str]:
+    """What is lacking, one sentence each."""
+    found: list[str] = []
+    if shutil.which("mvn") is None:
+        found.append("Maven (mvn), which fetches Neo4j's artifacts")
+    for name, line in LINES.items():
+        try:
+            find_java(line.javas)
+        except EngineFailure:
+            found.append(f"Java {' or '.join(map(str, line.javas))}, which runs Neo4j {name} ({line.version})")
+    return found
+
+
+def main() -> int:
+    if os.environ.get("NEO4J_URI"):
+        sys.stderr.write("tests run on the embedded engine and on the Neo4j that NEO4J_URI names\n")
+        return 0
+    if docker_answers():
+        sys.stderr.write("tests run on the embedded engine and on a Neo4j container\n")
+        return 0
+    lacking = missing()
+    if not lacking:
+        sys.stderr.write("tests run on the embedded engine and on local Neo4j servers, 5.26 and the newest line\n")
+        return 0
+    sys.stderr.write("the tests need a real Neo4j and cannot have one here. Missing:\n")
+    sys.stderr.writelines(f"  - {item}\n" for item in lacking)
+    sys.stderr.write("Install these, or start a Docker engine, or set NEO4J_URI, NEO4J_USER and NEO4J_PASSWORD to a Neo4j for tests.\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

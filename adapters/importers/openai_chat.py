@@ -4,8 +4,8 @@ System text is a constraint, a user's turn an observation, an assistant's text a
 result. A turn is caused by what it answers. Steps count the assistant's turns from 1; what came before the first is step 0, a user's
 turn has the step of the turn that answers it, a result the step of its call.
 
-Any message may carry hints: ``id`` (to be named by later ones), ``kind`` (of its text), ``supersedes`` and ``depends_on`` (ids of earlier
-messages, also of earlier runs of the task), ``epistemic_status``, ``timestamp``.
+Any message may carry hints: ``id`` (to be named by later ones), ``kind`` (of its text), ``supersedes``, ``depends_on`` and
+``derived_from`` (ids of earlier messages, also of earlier runs of the task), ``epistemic_status``, ``timestamp``.
 """
 
 from __future__ import annotations
@@ -209,6 +209,7 @@ class _Converter:
         if hinted:
             relations += self._hinted(turn, "supersedes", EdgeType.SUPERSESSION)
             relations += self._hinted(turn, "depends_on", EdgeType.DEPENDENCY)
+            relations += self._hinted(turn, "derived_from", EdgeType.PROVENANCE)
             status = self._named(turn, "epistemic_status", EpistemicStatus) or status
             kind = (self._named(turn, "kind", Kind) if tool is None else None) or kind
         if len(spoken.attachments) > MAX_ATTACHMENTS or len(spoken.sources) >= MAX_PROVENANCE:

@@ -11,7 +11,7 @@ from app.bootstrap import Lastro
 from app.registry.permissions import Action
 from app.registry.registry import Credential
 from graph.model.answer import ContextAnswer, Lineage
-from graph.model.base import check_id, parse
+from graph.model.base import Model, check_id, parse
 from graph.model.errors import BodyTooLarge, InvalidField, InvalidId, InvalidJson
 from graph.model.query import ContextQuery
 from graph.model.scope import AuthorizedScope
@@ -60,6 +60,9 @@ async def read_lineage(
     depth: Annotated[str, Query(description=f"Edges to follow, 1 to {DEPTH_MOST}.")] = "3",
 ) -> Response:
     """What a unit came from, and what came from it."""
+    if not request.scope["raw_path"].endswith(b"/lineage"):
+        # The slash was sent as %2F, so it is a part of the id: what is asked for is the unit.
+        return await read_unit(request, f"{unit_id}/lineage")
     lastro = lastro_of(request)
     scope = await scope_of(request, Action.READ_UNITS)
     if direction not in {"before", "after", "both"}:
@@ -179,6 +182,6 @@ def number(value: str, name: str, most: int) -> int:
     return int(value)
 
 
-def as_json(model: WriteResult | UnitPage | Lineage | ContextUnit | ContextAnswer, status: int = 200) -> Response:
+def as_json(model: Model, status: int = 200) -> Response:
     """A model as the response; already checked, so it is written once and not validated again."""
     return Response(model.model_dump_json(), status_code=status, media_type="application/json")

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
-from app.api import routes
+from app.api import key_routes, routes
 from app.api.guard import Guard
 from app.api.problems import problem, trace_of
 from app.bootstrap import Lastro
@@ -53,6 +53,7 @@ def create_service(settings: Settings, running: Callable[[], AbstractAsyncContex
     )
     service.include_router(routes.probes)
     service.include_router(routes.v1)
+    service.include_router(key_routes.keys)
     service.add_middleware(Guard, most=settings.max_concurrent_requests)
 
     async def on_domain_error(request: Request, error: Exception) -> Response:

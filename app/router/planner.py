@@ -8,7 +8,7 @@ from time import monotonic
 from adapters.base import Adapter
 from adapters.registry import AdapterRegistry
 from graph.context_store import Window
-from graph.model.errors import BudgetTooSmall, InvalidBudget, QueryNotSupported
+from graph.model.errors import BudgetTooSmall, InvalidBudget, QueryNotSupported, UnknownModel
 from graph.model.query import ContextQuery, QueryType, StrategyName
 from graph.model.scope import AuthorizedScope
 from graph.order_keys import FOREVER_US, MAX_STEP, microseconds
@@ -86,8 +86,8 @@ class Planner:
             strategies, why = (query.strategy, *(name for name in strategies if name is not query.strategy)), "the caller named it"
             if query.strategy is StrategyName.TRAVERSAL and query_type is QueryType.SESSION:
                 raise QueryNotSupported("Traversal starts from a task or a unit.")
-        model = query.model or scope.principal.model
-        adapter = self._adapters.for_model(model) if model is not None else None
+        model = query.model if query.model is not None else scope.principal.model
+        adapter = self._adapter(model) if model is not None else None
         plan = Plan(
             query=query,
             scope=scope,
@@ -110,6 +110,12 @@ class Planner:
         if query.budget_tokens < plan.base_tokens():
             raise BudgetTooSmall(f"The frame alone costs {plan.base_tokens()} tokens for this model.").at(field="budget_tokens")
         return plan
+
+    def _adapter(self, model: str) -> Adapter:
+        try:
+            return self._adapters.for_model(model)
+        except UnknownModel as error:
+            raise error.at(field="model") from None
 
 
 def type_of(query: ContextQuery) -> QueryType:

@@ -26,7 +26,7 @@ WALK = Walk(
 )
 RECENT_OF_TASK = 128
 """Newest units of a task that are candidates though no edge leads to them."""
-SEEDS = 16
+SEEDS = 8
 """How many of these the walk starts from."""
 CONSTRAINTS = 8
 """Constraints of the task that it also starts from, however old."""

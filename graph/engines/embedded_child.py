@@ -237,6 +237,8 @@ def serve(say: Callable[[dict[str, object]], None], folder: Path, heap_mb: int, 
     leash.hold()
     ownership.take(leash.dropped)  # before anything of the store is touched
     package = load_package()
+    if leash.dropped.is_set():  # the last moment at which leaving is quick
+        raise Refusal("start_failed", "told to stop before it started")
     try:
         server = start_server(package, folder, heap_mb, bolt_port, http_port)
     except package.ArcadeDBError as failed:

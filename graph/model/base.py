@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, ValidationError, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Strict, ValidationError, WithJsonSchema
+from pydantic_core import PydanticCustomError, from_json
 
 from graph.model import errors
 
@@ -55,8 +57,36 @@ Text = Annotated[str, AfterValidator(check_text)]
 ShortText = Annotated[str, AfterValidator(check_short_text), WithJsonSchema({"type": "string", "maxLength": MAX_SHORT_TEXT_CHARACTERS})]
 """At most 512 characters."""
 
-Timestamp = Annotated[AwareDatetime, WithJsonSchema({"type": "string", "format": "date-time"})]
-"""RFC 3339 with an offset; naive times are refused."""
+_DATE_AND_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d")
+_WIDEST_OFFSET = timedelta(hours=18)
+
+
+def _check_form(value: object) -> object:
+    """A date and a time, as text on the wire; pydantic alone would take ``"1772612767"`` for seconds since 1970."""
+    if not isinstance(value, datetime) and not (isinstance(value, str) and _DATE_AND_TIME.match(value)):
+        raise PydanticCustomError("invalid_field", "not a date and time")
+    return value
+
+
+def _check_place(at: datetime) -> datetime:
+    """Databases take offsets up to 18 hours, and order keys need the years 1 to 9999 in UTC as well."""
+    try:
+        at.astimezone(UTC)
+    except OverflowError:
+        raise PydanticCustomError("invalid_field", "outside of the years 1 to 9999") from None
+    if abs(at.utcoffset() or timedelta()) > _WIDEST_OFFSET:
+        raise PydanticCustomError("invalid_field", "an offset over 18 hours")
+    return at
+
+
+Timestamp = Annotated[
+    AwareDatetime,
+    Strict(strict=False),  # a text reaches the inner validator as Python's own after our check of its form
+    BeforeValidator(_check_form),
+    AfterValidator(_check_place),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+"""RFC 3339 with an offset of at most 18 hours, years 1 to 9999 in UTC; naive times are refused."""
 
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
 
@@ -126,7 +156,19 @@ def parse(model: type[AnyModel], raw: bytes | str, *, batch_field: str | None = 
     except ValidationError as failure:
         if failure.errors(include_url=False, include_context=False, include_input=False)[0]["type"] == "json_invalid":
             raise _why_not_json(raw, batch_field) from None
-        raise as_domain_error(failure, batch_field) from None
+        error = as_domain_error(failure, batch_field)
+        if batch_field is not None and error.where is not None and error.where.index is not None:
+            error = error.at(id=_id_in(from_json(raw)[batch_field][error.where.index]))
+        raise error from None
+
+
+def _id_in(item: object) -> str | None:
+    """The id of an item that was refused, when it has one that can be said."""
+    found = cast("dict[str, object]", item).get("id") if isinstance(item, dict) else None
+    try:
+        return check_id(found) if isinstance(found, str) else None
+    except ValueError:
+        return None
 
 
 def _why_not_json(raw: bytes | str, batch_field: str | None) -> errors.LastroError:
@@ -140,7 +182,7 @@ def _why_not_json(raw: bytes | str, batch_field: str | None) -> errors.LastroErr
     items = cast("dict[str, object]", document).get(batch_field or "") if isinstance(document, dict) else None
     for index, item in enumerate(cast("list[object]", items) if isinstance(items, list) else []):
         if _has_lone_surrogate(item):
-            return errors.LoneSurrogate().at(index=index)
+            return errors.LoneSurrogate().at(index=index, id=_id_in(item))
     return errors.LoneSurrogate()
 
 

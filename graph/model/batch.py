@@ -26,19 +26,19 @@ def check_batch(units: Sequence[ContextUnit]) -> None:
     for index, unit in enumerate(units):
         targets = {relation.target_id for relation in unit.relations}
         if unit.id in targets:
-            raise SelfEdge().at(index=index, id=unit.id)
+            raise SelfEdge().at(index=index, id=unit.id, field="relations")
         inside = targets & position.keys()
         if inside:
             waiting[unit.id] = inside
             for target in inside:
                 needed_by.setdefault(target, []).append(unit.id)
-    stuck = _unplaced([unit.id for unit in units], waiting, needed_by)
+    stuck = _on_a_cycle([unit.id for unit in units], waiting, needed_by)
     if stuck is not None:
-        raise CycleInBatch().at(index=position[stuck], id=stuck)
+        raise CycleInBatch().at(index=position[stuck], id=stuck, field="relations")
 
 
-def _unplaced(unit_ids: Sequence[str], waiting: dict[str, set[str]], needed_by: dict[str, list[str]]) -> str | None:
-    """Kahn's order: take away units whose targets are all placed. What remains lies on a cycle or behind one; the first of it, or None."""
+def _on_a_cycle(unit_ids: Sequence[str], waiting: dict[str, set[str]], needed_by: dict[str, list[str]]) -> str | None:
+    """Kahn's order: take away units whose targets are all placed. What remains lies on a cycle or leads to one. A unit on one, or None."""
     ready = [unit_id for unit_id in unit_ids if unit_id not in waiting]
     while ready:
         placed = ready.pop()
@@ -47,4 +47,9 @@ def _unplaced(unit_ids: Sequence[str], waiting: dict[str, set[str]], needed_by: 
             if not waiting[dependent]:
                 del waiting[dependent]
                 ready.append(dependent)
-    return next((unit_id for unit_id in unit_ids if unit_id in waiting), None)
+    at = next((unit_id for unit_id in unit_ids if unit_id in waiting), None)
+    walked: set[str] = set()
+    while at is not None and at not in walked:
+        walked.add(at)
+        at = min(waiting[at])
+    return at

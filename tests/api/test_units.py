@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import httpx2
-
 from conftest import Service, edge, unit
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import httpx2
-
 from conftest import edge, unit
 
 GPT, CLAUDE = "gpt-5.2", "claude-opus-4-8"
@@ -90,4 +89,6 @@ def call(unit_id: str, step: int, name: str = "look", **more: Any) -> dict[str, 
 
 def result(unit_id: str, of: str, step: int, content: str, **more: Any) -> dict[str, Any]:
     """What the tool returned."""
-    return unit(unit_id, content, "tool_result", task_step=step, tool={"name": "look", "call_id": f"call-{of}"}, relations=[edge(of)], **more)
+    return unit(
+        unit_id, content, "tool_result", task_step=step, tool={"name": "look", "call_id": f"call-{of}"}, relations=[edge(of)], **more
+    )

@@ -271,7 +271,7 @@ def test_a_header_says_who_when_which_step_and_how_sure() -> None:
     text = evidence_of(render("gpt-5.2", items_of(unit("u-1", "Look it up.", Kind.DECISION, metadata=metadata))))
     assert '[unit u-1 | decision | by planner | 2026-03-04T08:06Z | step 3 | confirmed]\nLook it up.\ntool: search(q="ação", n=3)\n' in text
     draft = unit("u-2", kind=Kind.TOOL_RESULT, trust=Trust.DRAFT, metadata=Metadata(actor="a\n[unit x]", tool=Tool(name="search")))
-    shown = "[unit u-2 | tool_result of search | by a \u2039unit x\u203a | tentative | trust draft]\n"
+    shown = "[unit u-2 | tool_result of search | by a \u2039unit x\u203a | trust draft]\n"
     assert shown in evidence_of(render("gpt-5.2", items_of(draft)))
 
 
@@ -309,7 +309,7 @@ def test_lower_trust_supersedes_nothing() -> None:
     assert "superseded by" not in evidence_of(low)
     high = render("gpt-5.2", items_of(unit("high", "Ask.", Kind.CONSTRAINT, relations=edge, trust=Trust.NORMATIVE), rule))
     assert "Never delete." not in high.rendered.payload["messages"][0]["content"]
-    assert "[unit rule | constraint | tentative | trust normative | superseded by high]\nNever delete." in evidence_of(high)
+    assert "[unit rule | constraint | trust normative | superseded by high]\nNever delete." in evidence_of(high)
 
 
 def test_the_same_input_gives_the_same_bytes_and_another_tenant_another_fence() -> None:
@@ -402,5 +402,5 @@ def test_claudes_bounds_are_the_measured_errors() -> None:
     text = count.value - frame
     assert count.tokenizer == "o200k_base x 1.21"
     assert count.high == math.ceil(text * 1.032) + frame + uncertain
-    assert count.low == pytest.approx(text * 0.968 + frame - uncertain, abs=1.5)
+    assert count.low == pytest.approx(text * 0.968 + frame - uncertain, abs=2)  # the value is rounded up, the bound down
     assert isinstance(REGISTRY.tokenizers.for_name("cl100k_base"), RankedCounter)

@@ -11,7 +11,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any
@@ -56,7 +56,7 @@ def anyio_backend() -> str:
 
 
 @asynccontextmanager
-async def started(folder: Path) -> AsyncIterator[tuple[EmbeddedEngine, Address]]:
+async def started(folder: Path) -> AsyncGenerator[tuple[EmbeddedEngine, Address]]:
     engine = EmbeddedEngine(folder, heap_mb=256)
     try:
         yield engine, await engine.start()
@@ -69,9 +69,33 @@ def driver_to(address: Address) -> neo4j.AsyncDriver:
 
 
 async def ask(driver: neo4j.AsyncDriver, statement: str, **parameters: object) -> list[dict[str, Any]]:
-    async with driver.session(database="neo4j") as session:  # pyright: ignore[reportUnknownMemberType]
-        result = await session.run(statement, parameters)  # pyright: ignore[reportArgumentType]
-        return await result.data()
+    """One explicit transaction, as the service writes: on ArcadeDB a statement on its own commits piece by piece, and may end half."""
+    async with driver.session(database="neo4j") as session, await session.begin_transaction() as transaction:  # pyright: ignore[reportUnknownMemberType]
+        result = await transaction.run(statement, parameters)  # pyright: ignore[reportArgumentType]
+        rows = await result.data()
+        await transaction.commit()
+        return rows
+
+
+async def until(condition: Callable[[], bool], within_s: float = 30) -> float:
+    """Seconds until it held."""
+    began = time.monotonic()
+    while not condition():
+        assert time.monotonic() - began < within_s, "it never came true"
+        await asyncio.sleep(0.02)
+    return time.monotonic() - began
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(file.name for file in folder.iterdir())
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def clean_stops(folder: Path) -> int:
+    return (folder / "engine.log").read_text().count("ArcadeDB Server is down")
 
 
 def gone(pid: int) -> bool:
@@ -84,16 +108,13 @@ def gone(pid: int) -> bool:
     return status.exists() and status.read_text().rsplit(")", 1)[1].split()[0] == "Z"
 
 
-async def wait_until_gone(pid: int, within_s: float) -> float:
-    began = time.monotonic()
-    while not gone(pid):
-        assert time.monotonic() - began < within_s, f"process {pid} still runs"
-        await asyncio.sleep(0.05)
-    return time.monotonic() - began
+def visible_of(pid: int) -> str:
+    """Arguments and environment of a process."""
+    return "".join(Path(f"/proc/{pid}/{part}").read_text("utf-8", "replace") for part in ("cmdline", "environ"))
 
 
 @contextmanager
-def service_process(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
+def service_process(folder: Path) -> Generator[tuple[subprocess.Popen[str], int]]:
     """A service of its own process group, and the pid of its engine's process."""
     process = subprocess.Popen(
         [sys.executable, "-c", SERVICE, str(folder)],
@@ -125,10 +146,9 @@ async def test_a_folder_is_private_and_keeps_its_data(tmp_path: Path) -> None:
         with pytest.raises(EngineFailure, match="refused"):
             await engine.sql("SELEC nothing")
         for file, mode in ((folder, 0o700), (folder / "password", 0o600), (folder / "owner.lock", 0o600), (folder / "engine.log", 0o600)):
-            assert stat.S_IMODE(file.stat().st_mode) == mode, file
+            assert mode_of(file) == mode, file
         assert engine.child_pid is not None
-        for visible in ("cmdline", "environ"):
-            assert address.password.encode() not in Path(f"/proc/{engine.child_pid}/{visible}").read_bytes()
+        assert address.password not in visible_of(engine.child_pid)
     assert not engine.alive
     await engine.stop()
     (folder / "password").unlink()  # both halves of the login are then made again; the data is another matter
@@ -139,18 +159,14 @@ async def test_a_folder_is_private_and_keeps_its_data(tmp_path: Path) -> None:
     assert address.password not in (folder / "engine.log").read_text()
 
 
-async def test_it_listens_on_this_machine_only(tmp_path: Path) -> None:
-    async with started(tmp_path / "data") as (_, address):
+async def test_it_serves_this_machine_and_one_owner_only(tmp_path: Path) -> None:
+    async with started(tmp_path / "data") as (first, address):
         assert address.http_uri is not None
         for uri in (address.uri, address.http_uri):
             port = int(uri.rsplit(":", 1)[1])
             socket.create_connection(("127.0.0.1", port), timeout=2).close()
             with pytest.raises(OSError, match=r".*"):  # a listener on every interface would answer here too
                 socket.create_connection(("127.0.0.2", port), timeout=2)
-
-
-async def test_a_second_owner_is_refused_while_the_first_lives(tmp_path: Path) -> None:
-    async with started(tmp_path / "data") as (first, address):
         began = time.monotonic()
         with pytest.raises(EngineFolderInUse, match=str(first.child_pid)):
             await EmbeddedEngine(tmp_path / "data").start()
@@ -181,13 +197,11 @@ async def test_what_was_acknowledged_survives_the_death_of_the_engine(tmp_path: 
 
     async with started(tmp_path / "data") as (engine, address), driver_to(address) as driver:
         writers = [asyncio.create_task(write(driver, number)) for number in range(4)]
-        while len(acknowledged) < 200:
-            await asyncio.sleep(0.01)
+        await until(lambda: len(acknowledged) >= 200)
         assert engine.child_pid is not None
         os.kill(engine.child_pid, signal.SIGKILL)
         killed = time.monotonic()
-        while engine.alive:
-            await asyncio.sleep(0.01)
+        await until(lambda: not engine.alive)
         dead.set()
         assert await engine.restarted()
         assert not await engine.restarted(), "a restart is told once"
@@ -206,21 +220,14 @@ async def test_what_was_acknowledged_survives_the_death_of_the_engine(tmp_path: 
 
 async def test_the_engine_does_not_outlive_a_killed_service(tmp_path: Path) -> None:
     with service_process(tmp_path / "data") as (service, child):
-        service.kill()
-        service.wait()
-        assert await wait_until_gone(child, within_s=5) < 5
-    assert (tmp_path / "data" / "engine.log").read_text().rstrip().endswith("ArcadeDB Server is down")
-
-
-async def test_a_folder_opens_while_the_orphan_is_still_stopping(tmp_path: Path) -> None:
-    with service_process(tmp_path / "data") as (service, child):
-        os.kill(child, signal.SIGSTOP)  # an orphan that takes its time
+        os.kill(child, signal.SIGSTOP)  # an orphan that takes its time, so that the next owner has to wait for it
         service.kill()
         service.wait()
         asyncio.get_running_loop().call_later(0.3, os.kill, child, signal.SIGCONT)
         async with started(tmp_path / "data") as (engine, _):
             assert engine.child_pid != child
             assert gone(child)
+            assert clean_stops(tmp_path / "data") == 1
 
 
 async def test_ctrl_c_stops_cleanly(tmp_path: Path) -> None:
@@ -231,8 +238,8 @@ async def test_ctrl_c_stops_cleanly(tmp_path: Path) -> None:
         os.killpg(service.pid, signal.SIGINT)
         assert service.stdout is not None
         assert await asyncio.to_thread(service.stdout.read) == "stopped\n"
-        await wait_until_gone(child, within_s=5)
-    assert (tmp_path / "data" / "engine.log").read_text().rstrip().endswith("ArcadeDB Server is down")
+        await until(lambda: gone(child), within_s=5)
+    assert clean_stops(tmp_path / "data") == 1
 
 
 async def test_an_engine_that_keeps_dying_stays_down_until_it_is_started_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -242,8 +249,7 @@ async def test_an_engine_that_keeps_dying_stays_down_until_it_is_started_again(t
             broken.setattr(embedded, "CHILD", (sys.executable, "-c", "raise SystemExit(7)"))
             assert engine.child_pid is not None
             os.kill(engine.child_pid, signal.SIGKILL)
-            while engine.alive:
-                await asyncio.sleep(0.01)
+            await until(lambda: not engine.alive)
             assert not await engine.restarted()
             assert not engine.alive
         address = await engine.start()
@@ -269,15 +275,20 @@ async def test_a_missing_package_is_named(tmp_path: Path, monkeypatch: pytest.Mo
         await EmbeddedEngine(tmp_path / "data").start()
 
 
-async def test_a_folder_of_others_is_left_alone(tmp_path: Path) -> None:
+async def test_a_folder_of_others_is_left_alone(shared_folder: Path) -> None:
+    with pytest.raises(EngineStartFailed, match="other files"):
+        await EmbeddedEngine(shared_folder).start()
+    assert names_in(shared_folder) == ["thesis.txt"]
+    assert mode_of(shared_folder) == 0o755
+    with pytest.raises(EngineStartFailed, match="cannot be used"):
+        await EmbeddedEngine(shared_folder / "thesis.txt" / "data").start()
+
+
+@pytest.fixture
+def shared_folder(tmp_path: Path) -> Path:
     tmp_path.chmod(0o755)
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(EngineStartFailed, match="other files"):
-        await EmbeddedEngine(tmp_path).start()
-    assert [file.name for file in tmp_path.iterdir()] == ["thesis.txt"]
-    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
-    with pytest.raises(EngineStartFailed, match="cannot be used"):
-        await EmbeddedEngine(tmp_path / "thesis.txt" / "data").start()
+    return tmp_path
 
 
 async def test_a_grown_log_is_put_aside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -503,7 +503,7 @@ def test_the_shipped_demo_run_tells_its_story() -> None:
     assert wrong.metadata.agent_id == "triage"
     [rollback] = [unit for unit in units if unit.content.startswith("Decision: set orders.pool_max")]
     assert rollback.metadata.task_step == 16
-    assert {by_id[target].kind for kind, target in _edges(rollback) if kind == "dependency"} == {
+    assert {by_id[target].kind for kind, target in _edges(rollback) if kind in {"dependency", "provenance"}} == {
         Kind.CORRECTION,
         Kind.CONSTRAINT,
         Kind.TOOL_RESULT,

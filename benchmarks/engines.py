@@ -1,0 +1,48 @@
+"""The engines that benchmarks run on: started here, so that the service and the raw driver both speak to the same one."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from enum import StrEnum
+from pathlib import Path
+
+from app.bootstrap import Lastro, running
+from app.settings import EngineName, load_settings
+from graph.engines.base import Address, Engine
+from graph.engines.embedded import EmbeddedEngine
+from graph.engines.local_server import LocalNeo4j
+from graph.engines.neo4j import GivenNeo4j
+
+
+class BenchEngine(StrEnum):
+    """What ``--engine`` takes."""
+
+    EMBEDDED = "embedded"
+    NEO4J_LTS = "neo4j-5.26"
+    NEO4J_NEWEST = "neo4j-newest"
+
+
+@asynccontextmanager
+async def started(engine: BenchEngine, folder: Path) -> AsyncIterator[Address]:
+    """A fresh database, its data below ``folder``, stopped behind the block."""
+    match engine:
+        case BenchEngine.EMBEDDED:
+            made: Engine = EmbeddedEngine(folder / "embedded", heap_mb=load_settings().embedded_heap_mb)
+        case BenchEngine.NEO4J_LTS:
+            made = LocalNeo4j("5.26")
+        case BenchEngine.NEO4J_NEWEST:
+            made = LocalNeo4j("newest")
+    try:
+        yield await made.start()
+    finally:
+        await made.stop()
+
+
+@asynccontextmanager
+async def lastro_on(address: Address, folder: Path, *, warm_up: bool = False) -> AsyncIterator[Lastro]:
+    """Lastro in this process on a database that is there: to make keys, and to measure without HTTP."""
+    settings = load_settings(data=folder / "in-process", engine=EngineName.NEO4J)
+    given = GivenNeo4j(address.uri, address.user, address.password, address.database)
+    async with running(settings, given, warm_up=warm_up) as lastro:
+        yield lastro

@@ -1,0 +1,142 @@
+"""The official driver on its own, running the statements that the service runs: what everything is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, cast
+
+import neo4j
+
+from graph.connection import Database
+from graph.context_store import ContextStore, Window
+from graph.engines.base import Address
+from graph.model.scope import AuthorizedScope
+from graph.model.units import ContextUnit, EdgeType, Kind
+from graph.statements import Row, Statement, Statements, dialect_of
+from graph.unit_rows import unit_row
+from graph.unit_store import PreparedUnit, UnitStore
+
+Call = tuple[str, dict[str, Any]]
+"""A statement's name and its parameters, as bound."""
+FETCH = 2_000
+
+
+@contextmanager
+def driver(address: Address) -> Iterator[neo4j.Driver]:
+    """A blocking driver: with one caller it was faster than the asynchronous one wherever both were tried (docs/benchmarks.md)."""
+    with neo4j.GraphDatabase.driver(  # pyright: ignore[reportUnknownMemberType] (the driver's own **config)
+        address.uri, auth=(address.user, address.password), notifications_min_severity="OFF", telemetry_disabled=True
+    ) as found:
+        yield found
+
+
+def statements_for(connected: neo4j.Driver) -> Statements:
+    """The texts that the service runs on this server."""
+    return Statements(dialect_of(connected.get_server_info().agent))  # pyright: ignore[reportUnknownMemberType] (as above)
+
+
+class Raw:
+    """Runs statements with one session, as a program without a service would."""
+
+    def __init__(self, connected: neo4j.Driver, address: Address) -> None:
+        self.statements = statements_for(connected)
+        self._session = connected.session(  # pyright: ignore[reportUnknownMemberType] (as above)
+            database=address.database, fetch_size=FETCH
+        )
+
+    def read(self, call: Call) -> list[Row]:
+        """All rows of one statement, autocommitted."""
+        name, bound = call
+        return [record.data() for record in self._session.run(self.statements[name].literal, bound)]
+
+    def write(self, calls: Sequence[Call]) -> None:
+        """Statements in one transaction."""
+        with self._session.begin_transaction() as transaction:
+            for name, bound in calls:
+                transaction.run(self.statements[name].literal, bound).consume()
+            transaction.commit()
+
+    def run_text(self, statement: Statement, values: dict[str, Any]) -> None:
+        """One statement that is not the service's, autocommitted."""
+        self._session.run(statement.literal, statement.bind(values)).consume()
+
+    def bound(self, name: str, values: dict[str, Any]) -> Call:
+        """Values as the statement takes them on this engine."""
+        return name, self.statements[name].bind(values)
+
+    def close(self) -> None:
+        self._session.close()
+
+
+class Recorder:
+    """Stands in for the database and notes what a store would run, so that the raw side runs exactly the same."""
+
+    def __init__(self, statements: Statements) -> None:
+        self._statements = statements
+        self.calls: list[Call] = []
+
+    async def read(self, name: str, scope: AuthorizedScope, *, deadline_s: float = 0.0, **params: object) -> list[Row]:  # noqa: ARG002
+        statement = self._statements[name]
+        scoped = {key: value for key, value in scope.parameters.items() if key in statement.params}
+        self.calls.append((name, statement.bind({**scoped, **params})))
+        return []
+
+
+async def context_calls(
+    statements: Statements, scope: AuthorizedScope, seeds: Mapping[str, float], walk: Any, chosen: Sequence[str]
+) -> tuple[Call, Call]:
+    """What a context query around units needs of the database at the least: one walk, and the texts of what was chosen."""
+    recorder = Recorder(statements)
+    database = cast("Database", recorder)
+    await ContextStore(database).traverse(scope, seeds, walk, Window(), deadline_s=10.0)
+    await UnitStore(database).read_many(scope, sorted(chosen))
+    walked, read = recorder.calls
+    return walked, read
+
+
+def write_calls(raw: Raw, scope: AuthorizedScope, batch: Sequence[PreparedUnit], recorded_at: Any) -> list[Call]:
+    """A batch as nodes, memberships and edges: what the service writes, without its lock, its checks and its reads."""
+    tenant = scope.tenant_id
+    units = [item.unit for item in batch]
+    ids = [unit.id for unit in units]
+    session_id, task_id = units[0].metadata.session_id, units[0].metadata.task_id
+    rows = [unit_row(item.unit, scope.principal, item.digest, item.content_tokens, recorded_at) for item in batch]
+    calls = [
+        raw.bound("units/create_units", {"tenant_id": tenant, "rows": rows}),
+        raw.bound(
+            "units/merge_session",
+            {"tenant_id": tenant, "session_id": session_id, "agent_id": scope.principal.agent_id, "unit_ids": ids},
+        ),
+        raw.bound("units/merge_task", {"tenant_id": tenant, "task_id": task_id, "unit_ids": ids}),
+    ]
+    constraints = [unit.id for unit in units if unit.kind is Kind.CONSTRAINT]
+    if constraints:
+        calls.append(raw.bound("units/bind_constraints", {"tenant_id": tenant, "task_id": task_id, "unit_ids": constraints}))
+    for edge_type in EdgeType:
+        edges = edges_of(units, edge_type)
+        if edges:
+            calls.append(raw.bound(f"units/create_{edge_type}_edges", {"tenant_id": tenant, "edges": edges}))
+    pairs = result_pairs(units)
+    if pairs:
+        calls.append(raw.bound("units/mark_results", {"tenant_id": tenant, "pairs": pairs}))
+    return calls
+
+
+def edges_of(units: Sequence[ContextUnit], edge_type: EdgeType) -> list[dict[str, str]]:
+    return [
+        {"source_id": unit.id, "target_id": relation.target_id}
+        for unit in units
+        for relation in unit.relations
+        if relation.edge_type is edge_type
+    ]
+
+
+def result_pairs(units: Sequence[ContextUnit]) -> list[dict[str, str]]:
+    """Each made-up result is caused by the call right before it; a causation edge to any other call does not answer that one."""
+    return [
+        {"call_id": relation.target_id, "result_id": unit.id}
+        for unit in units
+        if unit.kind is Kind.TOOL_RESULT
+        for relation in unit.relations[:1]
+    ]

@@ -1,0 +1,43 @@
+"""API keys on the wire: what is asked for, and what is told. The whole key appears once, in the answer to its creation."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from graph.model.base import Id, Model, Timestamp
+from graph.model.scope import Role
+from graph.model.units import Scope
+
+
+class KeyRequest(Model):
+    """The body of ``POST /v1/keys``."""
+
+    agent_id: Id
+    role: Role = Role.AGENT
+    expires_at: Timestamp | None = Field(default=None, description="When it stops working; never when left out.")
+    bound: Scope = Field(default_factory=Scope, description="Organisation and assessment that it is kept within.")
+
+
+class KeyView(Model):
+    """A key without anything that could be used as one."""
+
+    id: str
+    tenant_id: str
+    agent_id: str
+    role: Role
+    organization_id: str | None
+    assessment_id: str | None
+    expires_at: Timestamp | None
+    state: str = Field(description="active, expired or revoked.")
+
+
+class CreatedKey(KeyView):
+    """A key just made, with its text: the only time it is shown."""
+
+    key: str = Field(repr=False)
+
+
+class KeyList(Model):
+    """A tenant's keys, newest first."""
+
+    keys: list[KeyView]
