@@ -61,7 +61,7 @@ class LastroClient:
 
     async def read(self, unit_id: str) -> ContextUnit:
         """One unit."""
-        return ContextUnit.model_validate_json(await self._call("GET", f"/v1/units/{quote(unit_id, safe='')}"))
+        return ContextUnit.model_validate_json(await self._call("GET", _address(unit_id)))
 
     async def list_units(
         self, *, session_id: str | None = None, task_id: str | None = None, limit: int = 50, cursor: str | None = None
@@ -73,7 +73,7 @@ class LastroClient:
 
     async def lineage(self, unit_id: str, *, direction: str = "both", depth: int = 3) -> Lineage:
         """What a unit came from (before) and what came from it (after)."""
-        path = f"/v1/units/{quote(unit_id, safe='')}/lineage"
+        path = f"{_address(unit_id)}/lineage"
         return Lineage.model_validate_json(await self._call("GET", path, params={"direction": direction, "depth": str(depth)}))
 
     async def context(self, query: ContextQuery) -> ContextAnswer:
@@ -109,6 +109,11 @@ class LastroClient:
         if response.is_success:
             return response.content
         raise _error_of(response)
+
+
+def _address(unit_id: str) -> str:
+    """Where a unit is. Dots are escaped too: an id may be ``..``, which would otherwise be taken for the folder above."""
+    return "/v1/units/" + quote(unit_id, safe="").replace(".", "%2E")
 
 
 def _error_of(response: httpx2.Response) -> LastroError:

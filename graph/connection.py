@@ -19,7 +19,7 @@ from neo4j.exceptions import AuthError, ClientError, DriverError, Neo4jError, Se
 from graph.engines.base import Address
 from graph.model.errors import DatabaseBusy, DatabaseUnavailable, DeadlineExceeded, EngineFailure
 from graph.model.scope import AuthorizedScope
-from graph.statements import Dialect, Row, Statement, Statements, dialect_of
+from graph.statements import Dialect, Mode, Row, Statement, Statements, dialect_of
 
 __all__ = ["Database", "StatementFailed", "WriteTransaction", "connect"]
 
@@ -93,6 +93,9 @@ class Database:
             StatementFailed: it refused the statement.
         """
         statement = self.statements[name]
+        if statement.mode is not Mode.READ:
+            # The embedded engine commits a statement that runs by itself clause by clause, so a write needs a transaction to be whole.
+            raise StatementFailed(f"`{name}` is no read.")
         bound = statement.bind(_bound(statement, scope, params))
 
         async def once() -> list[Row]:

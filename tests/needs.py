@@ -3,25 +3,10 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 
-from graph.engines.local_server import LINES, find_java
-from graph.model.errors import EngineFailure
+from graph.engines.local_server import missing_for
 from tests.conftest import docker_answers
-
-
-def missing() -> list[str]:
-    """What is lacking, one sentence each."""
-    found: list[str] = []
-    if shutil.which("mvn") is None:
-        found.append("Maven (mvn), which fetches Neo4j's artifacts")
-    for name, line in LINES.items():
-        try:
-            find_java(line.javas)
-        except EngineFailure:
-            found.append(f"Java {' or '.join(map(str, line.javas))}, which runs Neo4j {name} ({line.version})")
-    return found
 
 
 def main() -> int:
@@ -31,7 +16,7 @@ def main() -> int:
     if docker_answers():
         sys.stderr.write("tests run on the embedded engine and on a Neo4j container\n")
         return 0
-    lacking = missing()
+    lacking = list(dict.fromkeys([*missing_for("5.26"), *missing_for("newest")]))
     if not lacking:
         sys.stderr.write("tests run on the embedded engine and on local Neo4j servers, 5.26 and the newest line\n")
         return 0

@@ -57,10 +57,12 @@ def parent_of(unit: SelectedUnit, answer: ContextAnswer, chosen: dict[str, Selec
     for step in reversed(unit.path):
         if step.from_id in chosen and step.from_id != unit.id:
             return step.from_id
-    if unit.reason in {"pair", "required"}:
+    if unit.reason == "pair":
         for relation in answer.relations:
-            if relation.source_id == unit.id and relation.edge_type is EdgeType.CAUSATION and unit.reason == "pair":
-                return relation.target_id
+            if relation.edge_type is EdgeType.CAUSATION and unit.id in {relation.source_id, relation.target_id}:
+                other = relation.target_id if relation.source_id == unit.id else relation.source_id
+                if chosen[other].reason != "pair":
+                    return other
     return None
 
 

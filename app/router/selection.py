@@ -106,7 +106,10 @@ def select(plan: Plan, loaded: Loaded, unit_tokens: Callable[[Candidate], int]) 
                 )
             )
         selection.tokens += sum(costs.values())
-    selection.left_out += [LeftOut(id=item.id, reason=LeftOutReason.BUDGET, tokens=item.content_tokens) for item in loaded.beyond_budget]
+    for item in loaded.beyond_budget:
+        replaced = not plan.query.include_history and any(superseder in loaded.units for superseder in item.superseded_by)
+        reason = LeftOutReason.SUPERSEDED if replaced else LeftOutReason.BUDGET
+        selection.left_out.append(LeftOut(id=item.id, reason=reason, tokens=None if replaced else item.content_tokens))
     # What was first too large and then came along with another unit is in the answer after all.
     selection.left_out = [item for item in selection.left_out if item.id not in chosen]
     return selection

@@ -31,6 +31,7 @@ from graph.model.errors import EngineFailure, EngineFolderInUse, EngineNotInstal
 USER: Final = "root"
 DATABASE: Final = "neo4j"
 LOG_LIMIT_BYTES: Final = 4_000_000
+LOGS_KEPT: Final = 20
 STOP_PATIENCE_S: Final = 22.0
 """The child ends a stop that hangs after 20 s itself; only then is it told by signals."""
 SIGNAL_PATIENCE_S: Final = 3.0
@@ -185,6 +186,7 @@ class EmbeddedEngine:
         """A child that is ready, and its (Bolt, HTTP) ports; 0 asks for any free one."""
         bolt, http = ports
         try:
+            prune_logs(self._folder)
             with open_log(self._folder) as output:
                 child = await asyncio.create_subprocess_exec(
                     *CHILD,
@@ -249,6 +251,13 @@ def open_log(folder: Path) -> Any:
     if file.exists() and file.stat().st_size > LOG_LIMIT_BYTES:
         file.replace(folder / "engine.log.1")
     return os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
+
+
+def prune_logs(folder: Path) -> None:
+    """ArcadeDB begins new log files at each start and keeps them all; the newest stay."""
+    logs = sorted((folder / "log").glob("*.log*"), key=lambda file: file.stat().st_mtime)
+    for old in logs[:-LOGS_KEPT]:
+        old.unlink(missing_ok=True)
 
 
 async def first_line(child: Process) -> dict[str, Any]:

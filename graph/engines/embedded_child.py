@@ -32,7 +32,7 @@ from typing import Any, Literal
 DATABASE = "neo4j"
 """Name of the only database; Bolt's default too, as on Neo4j Community."""
 COMMAND_TIMEOUT_MS = 30_000
-"""Last line of defence: ArcadeDB itself ends a statement after this. It does not cut index builds and backups (tried)."""
+"""Last line of defence: ArcadeDB itself ends a statement after this. It does not cut index builds (tried)."""
 STOP_LIMIT_S = 20.0
 """A stop that takes longer is ended; the write-ahead log makes that as safe as a crash."""
 ORPHAN_PATIENCE_S = 10.0

@@ -213,7 +213,7 @@ class WriteResult(Model):
 def digest(unit: ContextUnit) -> str:
     """SHA-256 (hex) of what makes two writes of an id the same unit (U8).
 
-    Left out is what the service sets itself or may change: owner, recorded_at, tier and relevance_score. Order of relations and labels does not count.
+    Left out is what the service sets itself or may change: owner, recorded_at, tier and relevance_score. Order of relations and labels does not count, nor a relation said twice.
     """
     said = unit.model_dump(
         mode="json",
@@ -221,7 +221,8 @@ def digest(unit: ContextUnit) -> str:
         exclude_defaults=True,
     )
     if "relations" in said:
-        said["relations"] = sorted(said["relations"], key=lambda relation: (relation["edge_type"], relation["target_id"]))
+        once = {(relation["edge_type"], relation["target_id"]): relation for relation in said["relations"]}
+        said["relations"] = [once[key] for key in sorted(once)]
     if "labels" in said:
         said["labels"] = sorted(said["labels"])
     return hashlib.sha256(orjson.dumps(said, option=orjson.OPT_SORT_KEYS)).hexdigest()

@@ -147,3 +147,11 @@ def test_the_engine_is_known_by_its_agent_string() -> None:
     assert dialect_of("Neo4j/5.26.29") is Dialect.NEO4J_5
     assert dialect_of("Neo4j/2026.08.1") is Dialect.NEO4J_2026
     assert dialect_of("Neo4j/5.26.0 compatible (ArcadeDB 26.10.2)") is Dialect.EMBEDDED
+
+
+def test_what_runs_by_itself_writes_nothing() -> None:
+    """The embedded engine commits a lone statement clause by clause: killed in between, half of it stays. Writes need a transaction."""
+    writes = re.compile(r"\b(CREATE|MERGE|SET|DELETE|REMOVE)\b")
+    for statement in every_statement():
+        if statement.mode in {Mode.READ, Mode.AUTOCOMMIT}:
+            assert not writes.search(re.sub(r"//.*", "", statement.text)), statement.name
