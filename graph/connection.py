@@ -115,7 +115,7 @@ class Database:
         """Run ``work`` in one transaction and commit it. ``work`` must be idempotent: it may run again, also when a commit's answer was lost.
 
         Raises:
-            DatabaseBusy: others held the same data until the deadline. Nothing was stored.
+            DatabaseBusy: others held the same data until the deadline. Running ``work`` again tells whether it was stored.
             DatabaseUnavailable: the database does not answer.
             StatementFailed: it refused a statement. Nothing was stored.
             whatever ``work`` raises, after a rollback.
@@ -201,9 +201,11 @@ class Database:
 
     async def _terminate_overdue(self, name: str, deadline_s: float) -> None:
         try:
+            # A write is named for what it does and may hang in any of its statements.
+            marker = f"lastro:{name} " if name in self.statements else "lastro:"
             running = await self.autocommit("service/list_transactions")
             for row in running:
-                if f"lastro:{name} " in str(row.get("currentQuery")) and _seconds(row.get("elapsedTime")) >= deadline_s * 0.9:
+                if marker in str(row.get("currentQuery")) and _seconds(row.get("elapsedTime")) >= deadline_s * 0.9:
                     await self.autocommit("service/terminate_transaction", transaction_id=row["transactionId"])
                     log.warning("ended an overdue %s in the database", name)
         except (DatabaseUnavailable, DeadlineExceeded, DatabaseBusy, StatementFailed) as failure:

@@ -190,6 +190,9 @@ class Statements:
     def __getitem__(self, name: str) -> Statement:
         return self._by_name[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._by_name
+
     def __iter__(self) -> Iterator[Statement]:
         return iter(self._by_name.values())
 

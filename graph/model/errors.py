@@ -309,7 +309,7 @@ class DatabaseUnavailable(Unavailable):
 class DatabaseBusy(Unavailable):
     code = "database_busy"
     message = "Other writers held the same data for too long."
-    hint = "Nothing was stored. Send the same request again."
+    hint = "Send the same request again: what may have been stored meanwhile is not stored twice."
 
 
 class DeadlineExceeded(LastroError):
