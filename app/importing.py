@@ -14,7 +14,7 @@ from adapters.importers.formats import FORMATS, detect
 from adapters.importers.openai_chat import convert, read_runs
 from adapters.importers.units_ndjson import read_units
 from app.operations import Operations
-from graph.model.errors import ImportRefused
+from graph.model.errors import ImportRefused, UnitConflict
 from graph.model.units import ContextUnit
 
 BATCH_UNITS = 500
@@ -145,11 +145,12 @@ class _Batch:
         self._operations = operations
         self._report = report
         self._model: str | None = None
+        self._ids: set[str] = set()
         self.units: list[ContextUnit] = []
 
     def takes(self, piece: Piece) -> bool:
-        """Whether the piece can go along with what is there already."""
-        if piece.model != self._model:
+        """Whether the piece can go along with what is there already. A line that the file repeats goes into a later batch."""
+        if piece.model != self._model or any(unit.id in self._ids for unit in piece.units):
             return False
         return len(self.units) + len(piece.units) <= BATCH_UNITS and _size(self.units) + _size(piece.units) <= BATCH_BYTES
 
@@ -158,6 +159,7 @@ class _Batch:
         if self.units and len(self.units) + len(units) > BATCH_UNITS:
             await self.store()
         self.units.extend(units)
+        self._ids.update(unit.id for unit in units)
         self._model = model
 
     async def store(self) -> None:
@@ -169,6 +171,7 @@ class _Batch:
         self._report.unchanged += result.unchanged
         self._report.batches += 1
         self.units = []
+        self._ids = set()
 
 
 def _parts(units: Sequence[ContextUnit]) -> Iterator[list[ContextUnit]]:
@@ -206,6 +209,10 @@ def _unit_pieces(source: Path, start: int) -> Iterator[Piece]:
             for relation in unit.relations
             if lines.get(relation.target_id, 0) > line or (relation.target_id in held and relation.target_id not in sent)
         }
+        if unit.id in held and ahead:
+            if unit != held[unit.id][1]:
+                raise UnitConflict().at(index=line, id=unit.id)
+            continue
         if ahead:
             held[unit.id] = (before, unit, ahead)
             for target in ahead:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -24,7 +24,7 @@ class BenchEngine(StrEnum):
 
 
 @asynccontextmanager
-async def started(engine: BenchEngine, folder: Path) -> AsyncIterator[Address]:
+async def started(engine: BenchEngine, folder: Path) -> AsyncGenerator[Address]:
     """A fresh database, its data below ``folder``, stopped behind the block."""
     match engine:
         case BenchEngine.EMBEDDED:
@@ -40,7 +40,7 @@ async def started(engine: BenchEngine, folder: Path) -> AsyncIterator[Address]:
 
 
 @asynccontextmanager
-async def lastro_on(address: Address, folder: Path, *, warm_up: bool = False) -> AsyncIterator[Lastro]:
+async def lastro_on(address: Address, folder: Path, *, warm_up: bool = False) -> AsyncGenerator[Lastro]:
     """Lastro in this process on a database that is there: to make keys, and to measure without HTTP."""
     settings = load_settings(data=folder / "in-process", engine=EngineName.NEO4J)
     given = GivenNeo4j(address.uri, address.user, address.password, address.database)

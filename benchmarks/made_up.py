@@ -11,7 +11,7 @@ import orjson
 
 from graph.model.units import ContextUnit, EdgeType, Kind, Metadata, Relation, Tool
 
-WORDS = (
+WORDS: Sequence[str] = (  # noqa: SIM905 (a text reads better than a list of its words)
     "the service answered late because its pool of connections was empty and every request waited for one while the deploy of revision "
     "forty two had halved the limit without anybody noticing it in review so checkout failed for customers in two regions until the "
     "agent read the dashboard compared both graphs asked for the change log and found which flag had been set on friday evening then it "
@@ -28,7 +28,7 @@ FAR_SHARE = 0.1
 CYCLE = (Kind.OBSERVATION, Kind.DECISION, Kind.TOOL_RESULT, Kind.DECISION, Kind.TOOL_RESULT, Kind.PROGRESS_NOTE)
 EVERY_CORRECTION = 20
 OTHER_TYPES = (EdgeType.PROVENANCE, EdgeType.DEPENDENCY, EdgeType.CAUSATION)
-OTHER_WEIGHTS = (50, 35, 15)
+OTHER_WEIGHTS = (55, 15, 30)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ from graph.context_store import ContextStore, Window
 from graph.engines.base import Address
 from graph.model.scope import AuthorizedScope
 from graph.model.units import ContextUnit, EdgeType, Kind
-from graph.statements import Row, Statement, Statements, dialect_of
+from graph.statements import Row, Statements, dialect_of
 from graph.unit_rows import unit_row
 from graph.unit_store import PreparedUnit, UnitStore
 
@@ -23,7 +23,7 @@ FETCH = 2_000
 
 
 @contextmanager
-def driver(address: Address) -> Iterator[neo4j.Driver]:
+def driver(address: Address) -> Generator[neo4j.Driver]:
     """A blocking driver: with one caller it was faster than the asynchronous one wherever both were tried (docs/benchmarks.md)."""
     with neo4j.GraphDatabase.driver(  # pyright: ignore[reportUnknownMemberType] (the driver's own **config)
         address.uri, auth=(address.user, address.password), notifications_min_severity="OFF", telemetry_disabled=True
@@ -45,10 +45,10 @@ class Raw:
             database=address.database, fetch_size=FETCH
         )
 
-    def read(self, call: Call) -> list[Row]:
-        """All rows of one statement, autocommitted."""
+    def read(self, call: Call) -> list[neo4j.Record]:
+        """All records of one statement, autocommitted, as the driver gives them: what a program does with them is not counted."""
         name, bound = call
-        return [record.data() for record in self._session.run(self.statements[name].literal, bound)]
+        return list(self._session.run(self.statements[name].literal, bound))
 
     def write(self, calls: Sequence[Call]) -> None:
         """Statements in one transaction."""
@@ -56,10 +56,6 @@ class Raw:
             for name, bound in calls:
                 transaction.run(self.statements[name].literal, bound).consume()
             transaction.commit()
-
-    def run_text(self, statement: Statement, values: dict[str, Any]) -> None:
-        """One statement that is not the service's, autocommitted."""
-        self._session.run(statement.literal, statement.bind(values)).consume()
 
     def bound(self, name: str, values: dict[str, Any]) -> Call:
         """Values as the statement takes them on this engine."""

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +37,7 @@ class Served:
 
 
 def environment(**settings: str | None) -> dict[str, str]:
-    """This process's environment without any setting of Lastro, and then these. ``LASTRO_DATA`` here means the benchmarks' data."""
+    """The environment of this process without any setting of Lastro, and then these. ``LASTRO_DATA`` here means the benchmarks' data."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LASTRO_") or name == "LASTRO_CACHE"}
     return kept | {f"LASTRO_{name.upper()}": value for name, value in settings.items() if value is not None}
 
@@ -50,7 +50,7 @@ def on_address(address: Address) -> dict[str, str]:
 
 
 @contextmanager
-def serving(folder: Path, surroundings: Mapping[str, str]) -> Iterator[Served]:
+def serving(folder: Path, surroundings: Mapping[str, str]) -> Generator[Served]:
     """`lastro serve` on a free port of 127.0.0.1, stopped by SIGTERM behind the block.
 
     Raises:
@@ -58,7 +58,7 @@ def serving(folder: Path, surroundings: Mapping[str, str]) -> Iterator[Served]:
     """
     told = folder / "serve.log"
     with told.open("wb") as log:
-        process = subprocess.Popen(
+        process = subprocess.Popen(  # noqa: S603 (our own words)
             [*COMMAND, "serve", "--port", "0", "--data", str(folder / "data")], env=dict(surroundings), stdout=log, stderr=log
         )
     try:
@@ -107,7 +107,7 @@ class Door:
 
 def make_key(folder: Path, surroundings: Mapping[str, str], tenant: str) -> str:
     """A key by `lastro keys create`, before the service owns the folder."""
-    made = subprocess.run(
+    made = subprocess.run(  # noqa: S603 (as above)
         [*COMMAND, "keys", "create", "--tenant", tenant, "--agent", "bench", "--data", str(folder / "data"), "--json"],
         env=dict(surroundings),
         capture_output=True,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from graph import order_keys
 from graph.connection import Database
@@ -80,7 +80,7 @@ class ContextStore:
         )
         via = {str(row["id"]): row["via"] for row in rows}
         found = [
-            replace(candidate(row, float(row["activation"]), "start" if row["via"] is None else "reached"), path=_path(str(row["id"]), via))
+            candidate(row, float(row["activation"]), "start" if row["via"] is None else "reached", _path(str(row["id"]), via))
             for row in rows
         ]
         return Found(tuple(found), hubs_sampled=any(bool(row["sampled"]) for row in rows))

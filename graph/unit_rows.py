@@ -9,6 +9,7 @@ from typing import Any, cast
 import orjson
 
 from graph import order_keys
+from graph.model.answer import PathStep
 from graph.model.candidates import Candidate
 from graph.model.scope import Principal, scope_key
 from graph.model.units import (
@@ -90,18 +91,20 @@ def _json(value: object) -> str:
 
 
 def stored_unit(row: Row) -> StoredUnit:
-    """A row of ``units/read_units_by_id`` and its like as a unit."""
+    """A row of ``units/read_units_by_id`` and its like as a unit. It was checked when it was written, so it is not checked again."""
     tool = None
     if row["tool_name"] is not None:
         arguments = row["tool_arguments"]
-        tool = Tool(name=row["tool_name"], call_id=row["tool_call_id"], arguments=None if arguments is None else orjson.loads(arguments))
+        tool = Tool.model_construct(
+            name=row["tool_name"], call_id=row["tool_call_id"], arguments=None if arguments is None else orjson.loads(arguments)
+        )
     provenance = cast("list[dict[str, Any]]", orjson.loads(row["provenance"])) if row["provenance"] else []
     attachments = cast("list[dict[str, Any]]", orjson.loads(row["attachments"])) if row["attachments"] else []
-    unit = ContextUnit(
+    unit = ContextUnit.model_construct(
         id=row["id"],
         kind=Kind(row["kind"]),
         content=row["content"],
-        metadata=Metadata(
+        metadata=Metadata.model_construct(
             timestamp=as_datetime(row["timestamp"]),
             recorded_at=as_datetime(row["recorded_at"]),
             agent_id=row["agent_id"],
@@ -116,18 +119,21 @@ def stored_unit(row: Row) -> StoredUnit:
             tool=tool,
         ),
         relations=[
-            Relation(edge_type=EdgeType(str(edge_type).lower()), target_id=str(target)) for edge_type, target in sorted(row["relations"])
+            Relation.model_construct(edge_type=EdgeType(str(edge_type).lower()), target_id=str(target))
+            for edge_type, target in sorted(row["relations"])
         ],
-        scope=Scope(organization_id=row["organization_id"], assessment_id=row["assessment_id"]),
+        scope=Scope.model_construct(organization_id=row["organization_id"], assessment_id=row["assessment_id"]),
         trust=Trust(row["trust"]),
         labels=row["labels"] or [],
         attachments=[Attachment(**attachment) for attachment in attachments],
-        owner=Ownership(tenant_id=row["tenant_id"], agent_id=row["agent_id"], session_id=row["session_id"], model=row["model"]),
+        owner=Ownership.model_construct(
+            tenant_id=row["tenant_id"], agent_id=row["agent_id"], session_id=row["session_id"], model=row["model"]
+        ),
     )
     return StoredUnit(unit, row["content_tokens"], tuple(row["superseder_ids"]), tuple(row["result_ids"]))
 
 
-def candidate(row: Row, score: float, reason: str) -> Candidate:
+def candidate(row: Row, score: float, reason: str, path: tuple[PathStep, ...] = ()) -> Candidate:
     """A row without text as a candidate."""
     return Candidate(
         id=row["id"],
@@ -142,6 +148,7 @@ def candidate(row: Row, score: float, reason: str) -> Candidate:
         tool_name=row["tool_name"],
         content_tokens=row["content_tokens"],
         score=score,
+        path=path,
         reason=reason,
         superseded_by=tuple(row["superseder_ids"]),
         results=tuple(row["result_ids"]),
@@ -149,7 +156,12 @@ def candidate(row: Row, score: float, reason: str) -> Candidate:
 
 
 def as_datetime(value: Any) -> datetime:
-    """A driver's DateTime as Python's own, with its offset."""
+    """A time as Python's own, with its offset: from ISO text, as statements over many units return it, or from the driver's DateTime.
+
+    The driver takes 80 µs to make one of its DateTimes, which for an answer's worth of units was more than the database took.
+    """
+    if isinstance(value, str):
+        return datetime.fromisoformat(value)
     native: datetime = value.to_native() if hasattr(value, "to_native") else value
     offset = native.utcoffset()
     # The driver's time zones are pytz objects; a plain fixed offset compares, prints and pickles like any other.

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from neo4j.exceptions import TransientError
+
 from graph.connection import Database, WriteTransaction
 from graph.model.answer import AnswerRelation, Lineage
 from graph.model.errors import InvalidField, LowerTrustSupersedes, NotFound, TargetNotFound, UnitConflict
@@ -20,6 +22,8 @@ from graph.unit_rows import StoredUnit, stored_unit, unit_row
 
 LINEAGE_FAN = 64
 """Edges read of one unit in one step of a lineage."""
+NEEDS_LEVELS = 4
+"""Levels that ``units/read_units_with_needs`` follows."""
 LINEAGE_LIMIT = 500
 """Units in one lineage answer."""
 _CURSOR = re.compile(r"\d{18} \S{1,128}")
@@ -81,6 +85,18 @@ class UnitStore:
     ) -> list[StoredUnit]:
         """The units among these ids that this caller may see, with their text, in no particular order."""
         rows = await self._database.read("units/read_units_by_id", scope, ids=list(unit_ids), as_of_us=as_of_us, deadline_s=deadline_s)
+        return [stored_unit(row) for row in rows]
+
+    async def read_with_needs(
+        self, scope: AuthorizedScope, unit_ids: Sequence[str], *, most: int, as_of_us: int = FOREVER_US, deadline_s: float = 5.0
+    ) -> list[StoredUnit]:
+        """As ``read_many``, and with them at most ``most`` others that these cannot stand without, up to four edges away.
+
+        What a unit of the last level needs, and what the bound cut, is not among them: look at what they name, and ask again.
+        """
+        rows = await self._database.read(
+            "units/read_units_with_needs", scope, ids=list(unit_ids), most=most // NEEDS_LEVELS, as_of_us=as_of_us, deadline_s=deadline_s
+        )
         return [stored_unit(row) for row in rows]
 
     async def page(
@@ -209,8 +225,9 @@ async def _create(
         told = [{"source_id": source, "target_id": target} for source, target in pairs]
         written = await transaction.run(f"units/create_{edge_type}_edges", scope, edges=told)
         if not written or written[0]["written"] != len(pairs):
-            # A target went away between the check and here: only an erasure by another path could do that.
-            raise TargetNotFound(hint="A target was erased meanwhile. Read it again and send the batch once more.")
+            # Another transaction came between the check and here: on the embedded engine, whose lock holds only at commit, one that wrote the
+            # same units, which are then there twice. Run again, the batch finds what is really there, or that a target is gone.
+            raise TransientError("the targets of a batch changed meanwhile")
     inside = {unit.id: unit for unit in units}
     results = [
         {"call_id": target, "result_id": source}

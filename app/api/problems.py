@@ -57,6 +57,7 @@ STATUS: dict[str, int] = {
     "engine_folder_in_use": 503,
     "engine_not_installed": 503,
     "engine_start_failed": 503,
+    "start_failed": 503,
     "schema_too_new": 503,
     "settings_invalid": 500,
     "statement_failed": 500,

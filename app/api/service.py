@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from importlib.metadata import version
 
 from fastapi import FastAPI, Request, Response
@@ -34,7 +34,12 @@ def create_service(settings: Settings, running: Callable[[], AbstractAsyncContex
 
     @asynccontextmanager
     async def lifespan(service: FastAPI) -> AsyncGenerator[None]:
-        async with running() as lastro:
+        async with AsyncExitStack() as stack:
+            try:
+                lastro = await stack.enter_async_context(running())
+            except LastroError as failure:
+                service.state.start_failure = failure
+                raise
             service.state.lastro = lastro
             watching = asyncio.create_task(_warm_after_restarts(lastro), name="warm after restarts")
             try:

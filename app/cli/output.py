@@ -34,7 +34,13 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: st
     for place, column in enumerate(columns):
         last = place == len(columns) - 1
         shown.add_column(
-            column, justify="right" if place in right else "left", no_wrap=True, overflow="ellipsis", ratio=1 if last else None
+            column,
+            justify="right" if place in right else "left",
+            no_wrap=True,
+            overflow="ellipsis",
+            ratio=1 if last else None,
+            # One long id must not push the other columns out.
+            max_width=None if last else max(out.width * 2 // 5, 12),
         )
     for row in rows:
         # Text, not markup: what a unit says must not be able to style the terminal, nor move its cursor.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import logging
 from typing import Annotated
@@ -51,7 +52,10 @@ def serve(
     server = AnnouncedServer(
         config, where="embedded engine in " + str(settings.data) if settings.engine is EngineName.EMBEDDED else "Neo4j"
     )
-    server.run()
+    # A start that fails is told below, by our own error; uvicorn would print the traceback and leave.
+    logging.getLogger("uvicorn.error").addFilter(lambda record: not record.getMessage().startswith("Traceback"))
+    with contextlib.suppress(SystemExit):
+        server.run()
     failure = getattr(service.state, "start_failure", None)
     if failure is not None:
         raise failure

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from app.router.planner import Plan
+from graph.context_store import Window
 from graph.model.candidates import Candidate
 from graph.model.errors import DeadlineExceeded
 from graph.model.units import EdgeType, Kind
@@ -16,8 +17,10 @@ GENEROSITY = 1.5
 """Texts are read for this many times the budget: some candidates fall away, and smaller ones take their place."""
 FEWEST = 12
 """Candidates whose texts are read at the least."""
-MOST_ROUNDS = 8
-"""How often what is needed may need something else: the length of a chain of dependencies or corrections that is followed."""
+HEADER_TOKENS = 20
+"""What a unit's header costs beside its content at the least, in any model's form."""
+MOST_ROUNDS = 2
+"""How often more is asked for. Each round follows chains of dependencies and corrections for four edges, so this is their longest: eight."""
 MOST_UNITS = 600
 """Whole units read for one answer at the most."""
 
@@ -29,8 +32,13 @@ class Loaded:
     units: dict[str, StoredUnit] = field(default_factory=dict[str, StoredUnit])
     considered: list[Candidate] = field(default_factory=list[Candidate])
     beyond_budget: list[Candidate] = field(default_factory=list[Candidate])
-    complete: bool = True
-    """False when a chain was longer than the bounds; what hangs on it is then left out."""
+    unread: set[str] = field(default_factory=set[str])
+    """Ids that are needed and were not read, since that is more than the bounds allow; what hangs on them is left out."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything that was needed was read."""
+        return not self.unread
 
 
 async def load(store: UnitStore, plan: Plan, ranked: Sequence[Candidate]) -> Loaded:
@@ -41,39 +49,53 @@ async def load(store: UnitStore, plan: Plan, ranked: Sequence[Candidate]) -> Loa
     """
     loaded = Loaded()
     room = plan.query.budget_tokens * GENEROSITY
+    considered: list[Candidate] = []
     for item in ranked:
-        if room > 0 or len(loaded.considered) < FEWEST:
-            loaded.considered.append(item)
-            room -= item.content_tokens
+        if room > 0 or len(considered) < FEWEST:
+            considered.append(item)
+            room -= item.content_tokens + HEADER_TOKENS
         else:
             loaded.beyond_budget.append(item)
-    asked: set[str] = set()
+    # In the order of the candidates, so that where the bound cuts, the best are whole.
     # Who replaced and who answered a candidate is known from its head, so the first round already has most of what is needed.
-    wanted: set[str] = set()
-    for item in loaded.considered:
-        wanted.update((item.id, *item.superseded_by, *item.results))
+    wanted: dict[str, None] = {}
+    for item in considered:
+        wanted |= dict.fromkeys((item.id, *item.superseded_by, *item.results))
+    asked: set[str] = set()
     for _ in range(MOST_ROUNDS):
-        wanted -= asked
-        if not wanted:
-            return loaded
-        if len(asked) + len(wanted) > MOST_UNITS:
+        now = [unit_id for unit_id in wanted if unit_id not in asked][: MOST_UNITS - len(asked)]
+        if not now:
             break
         if plan.remaining_s <= 0:
             raise DeadlineExceeded
-        asked |= wanted
-        read = await store.read_many(plan.scope, sorted(wanted), as_of_us=plan.window.as_of_us, deadline_s=plan.remaining_s)
-        loaded.units.update((item.unit.id, item) for item in read)
-        wanted = set(_needed_by(read))
-    loaded.complete = not (wanted - asked)
+        asked.update(now)
+        # What these need comes along, some edges deep: a round trip for each edge took longer than the walk (docs/benchmarks.md).
+        read = await store.read_with_needs(
+            plan.scope, now, most=MOST_UNITS - len(asked), as_of_us=plan.window.as_of_us, deadline_s=plan.remaining_s
+        )
+        # As what is recorded after as_of is not read, what belongs to a later step of the task is not known yet.
+        loaded.units.update((item.unit.id, item) for item in read if not _is_later(item, plan.window))
+        more = sorted(item.unit.id for item in read if item.unit.id not in asked)
+        asked.update(more)
+        for unit_id in (*now, *more):
+            wanted |= dict.fromkeys(needed_by(loaded.units[unit_id]) if unit_id in loaded.units else ())
+    loaded.unread = wanted.keys() - asked
+    loaded.considered = [item for item in considered if item.id not in loaded.unread]
+    loaded.beyond_budget[:0] = [item for item in considered if item.id in loaded.unread]
     return loaded
 
 
-def _needed_by(read: Iterable[StoredUnit]) -> Iterable[str]:
-    for item in read:
-        yield from item.superseder_ids
-        yield from item.result_ids
-        for relation in item.unit.relations:
-            if relation.edge_type is EdgeType.DEPENDENCY or (
-                relation.edge_type is EdgeType.CAUSATION and item.unit.kind is Kind.TOOL_RESULT
-            ):
-                yield relation.target_id
+def _is_later(item: StoredUnit, window: Window) -> bool:
+    metadata = item.unit.metadata
+    return metadata.task_id == window.task_id and (metadata.task_step or 0) > window.step
+
+
+def needed_by(stored: StoredUnit) -> Iterable[str]:
+    """Ids of what decides whether and with what a unit may stand: who replaced it, its results or call, what it depends on."""
+    yield from stored.superseder_ids
+    yield from stored.result_ids
+    for relation in stored.unit.relations:
+        if relation.edge_type is EdgeType.DEPENDENCY or (
+            relation.edge_type is EdgeType.CAUSATION and stored.unit.kind is Kind.TOOL_RESULT
+        ):
+            yield relation.target_id

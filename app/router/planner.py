@@ -124,6 +124,8 @@ def type_of(query: ContextQuery) -> QueryType:
     Raises:
         QueryNotSupported: none or too many of them.
     """
+    if query.topic is not None:
+        raise QueryNotSupported("Search by topic is not part of this version.").at(field="topic")
     given = [name for name in ("unit_id", "task_id", "session_id") if getattr(query, name) is not None]
     if query.step is not None:
         if given != ["task_id"]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from app.governance.admission import Refused, admit, current
-from app.router.loading import Loaded
+from app.governance.admission import Allowed, Refused, admit, current
+from app.router.loading import Loaded, needed_by
 from app.router.planner import Plan
 from graph.model.answer import LeftOut, LeftOutReason, PathStep
 from graph.model.candidates import Candidate
@@ -55,11 +55,9 @@ class Selection:
 
 def rank(candidates: Sequence[Candidate], query: ContextQuery) -> list[Candidate]:
     """Candidates of the kinds asked for, best first, scores on 0 to 1; equal ones by id, so that the same state gives the same answer."""
-    weighted = [
-        replace(item, score=item.score * KIND_WEIGHTS[item.kind]) for item in candidates if query.kinds is None or item.kind in query.kinds
-    ]
-    highest = max((item.score for item in weighted), default=0.0) or 1.0
-    return sorted((replace(item, score=item.score / highest) for item in weighted), key=lambda item: (-item.score, item.id))
+    weighted = [(item.score * KIND_WEIGHTS[item.kind], item) for item in candidates if query.kinds is None or item.kind in query.kinds]
+    highest = max((score for score, _ in weighted), default=0.0) or 1.0
+    return sorted((replace(item, score=score / highest) for score, item in weighted), key=lambda item: (-item.score, item.id))
 
 
 def select(plan: Plan, loaded: Loaded, unit_tokens: Callable[[Candidate], int]) -> Selection:
@@ -68,7 +66,7 @@ def select(plan: Plan, loaded: Loaded, unit_tokens: Callable[[Candidate], int]) 
     ``unit_tokens`` says what a unit costs in the payload. A superseded unit's place goes to the one that replaced it.
     """
     selection = Selection(tokens=plan.base_tokens())
-    picker = _Picker(plan.query, loaded.units)
+    picker = _Picker(plan.query, loaded)
     chosen: set[str] = set()
     refused: set[str] = set()
     texts: set[tuple[Kind, str]] = set()
@@ -110,8 +108,12 @@ def select(plan: Plan, loaded: Loaded, unit_tokens: Callable[[Candidate], int]) 
         replaced = not plan.query.include_history and any(superseder in loaded.units for superseder in item.superseded_by)
         reason = LeftOutReason.SUPERSEDED if replaced else LeftOutReason.BUDGET
         selection.left_out.append(LeftOut(id=item.id, reason=reason, tokens=None if replaced else item.content_tokens))
-    # What was first too large and then came along with another unit is in the answer after all.
-    selection.left_out = [item for item in selection.left_out if item.id not in chosen]
+    # What was first too large and then came along with another unit is in the answer after all; and each is counted once.
+    left: dict[str, LeftOut] = {}
+    for item in selection.left_out:
+        if item.id not in chosen:
+            left.setdefault(item.id, item)
+    selection.left_out = list(left.values())
     return selection
 
 
@@ -123,6 +125,9 @@ def _with_superseders(considered: Sequence[Candidate], picker: _Picker, refused:
             continue  # erased, or out of sight, since the walk
         now = item
         if not picker.query.include_history:
+            if picker.cut_short(item.id):
+                selection.left_out.append(LeftOut(id=item.id, reason=LeftOutReason.INCOMPLETE))
+                continue
             current_id = current(item.id, picker.loaded)
             if current_id != item.id:
                 if item.id not in refused:
@@ -141,9 +146,10 @@ def _with_superseders(considered: Sequence[Candidate], picker: _Picker, refused:
 class _Picker:
     """What a unit needs, over the units that were loaded for one answer."""
 
-    def __init__(self, query: ContextQuery, loaded: Mapping[str, StoredUnit]) -> None:
+    def __init__(self, query: ContextQuery, loaded: Loaded) -> None:
         self.query = query
-        self.loaded = loaded
+        self.loaded: Mapping[str, StoredUnit] = loaded.units
+        self._unread = loaded.unread
         self._pairs: dict[str, tuple[str, ...]] = {}
         self._blocks: dict[str, int] = {}
 
@@ -158,6 +164,8 @@ class _Picker:
             if ready:
                 order.extend(member for member in self._pair(at) if member not in order)
                 continue
+            if self.cut_short(at):
+                return Refused(LeftOutReason.INCOMPLETE)
             if not self.query.include_history and at in self.loaded:
                 at = current(at, self.loaded)
             if at in seen:
@@ -167,12 +175,32 @@ class _Picker:
             for member in pair:
                 stored = self.loaded.get(member)
                 verdict = admit(stored, self.loaded, self.query) if stored is not None else Refused(LeftOutReason.INCOMPLETE)
+                if isinstance(verdict, Allowed) and self.cut_short(member):
+                    verdict = Refused(LeftOutReason.INCOMPLETE)
                 if isinstance(verdict, Refused):
                     return verdict if member == unit_id else Refused(LeftOutReason.INCOMPLETE)
             stack.append((at, True))
             for member in pair:
                 stack.extend((target, False) for target in self._dependencies(member))
         return order
+
+    def cut_short(self, unit_id: str) -> bool:
+        """Whether something that decides about a unit, or about one that replaced it, was not read."""
+        if not self._unread:
+            return False
+        seen: set[str] = set()
+        pending = [unit_id]
+        while pending:
+            at = pending.pop()
+            stored = self.loaded.get(at)
+            if stored is None or at in seen:
+                continue
+            seen.add(at)
+            if not self._unread.isdisjoint(needed_by(stored)):
+                return True
+            if not self.query.include_history:
+                pending.extend(stored.superseder_ids)
+        return False
 
     def _dependencies(self, unit_id: str) -> list[str]:
         return [relation.target_id for relation in self.loaded[unit_id].unit.relations if relation.edge_type is EdgeType.DEPENDENCY]

@@ -1,6 +1,6 @@
 // mode: read
 // params: tenant_id: str, scope_keys: list[str], seeds: list[dict], task_id: str, step: int, as_of_us: int, weights: dict, decay: float, fan: int, sample: int, width: int, limit: int
-// returns: id: str, kind: str, trust: str, epistemic_status: str, agent_id: str, actor: str, timestamp: datetime, task_id: str, task_step: int, tool_name: str, content_tokens: int, superseder_ids: list[str], result_ids: list[str], activation: float, via: list, sampled: bool
+// returns: id: str, kind: str, trust: str, epistemic_status: str, agent_id: str, actor: str, timestamp: str, task_id: str, task_step: int, tool_name: str, content_tokens: int, superseder_ids: list[str], result_ids: list[str], activation: float, via: list, sampled: bool
 // scope: tenant
 // Three weighted hops from the seeds in one round trip, without any text. Each neighbourhood is cut inside its own subquery: `$sample` edges are read at a hub and the newest `$fan` of them kept; `$width` units go on to the next hop. What flows back from a unit is diluted by how many depend on it, so that a hub does not pull in everything.
 // A frontier that is empty or leads nowhere is kept alive with a null, or the earlier hops would be lost with it.
@@ -90,6 +90,6 @@ UNWIND hop0 + hop1 + hop2 + hop3 AS reached
 WITH reached.unit AS u, reached.activation AS activation, reached.via AS via, reached.sampled AS sampled
 ORDER BY activation DESC, u.id LIMIT $limit
 RETURN u.id AS id, u.kind AS kind, u.trust AS trust, u.epistemic_status AS epistemic_status, u.agent_id AS agent_id, u.actor AS actor,
-       u.timestamp AS timestamp, u.task_id AS task_id, u.task_step AS task_step, u.tool_name AS tool_name,
+       toString(u.timestamp) AS timestamp, u.task_id AS task_id, u.task_step AS task_step, u.tool_name AS tool_name,
        u.content_tokens AS content_tokens, coalesce(u.superseder_ids, []) AS superseder_ids, coalesce(u.result_ids, []) AS result_ids,
        activation, via, sampled

@@ -42,6 +42,9 @@ class ContextQuery(Model):
     step: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = Field(
         default=None, description="The step of task_id that is about to be taken; later steps of that task are left out."
     )
+    topic: Annotated[Text, Field(max_length=20_000)] | None = Field(
+        default=None, description="Anything about a topic. Refused with query_not_supported until search is part of Lastro."
+    )
     strategy: StrategyName = StrategyName.AUTO
     budget_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = Field(
         default=DEFAULT_BUDGET_TOKENS, description="The most tokens, in the target model's own, that the rendered context may cost."

@@ -173,9 +173,10 @@ class Metadata(Model):
     task_id: Id | None = Field(default=None, description="The task it belongs to.")
     task_step: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = Field(default=None, description="The step of the task.")
     epistemic_status: EpistemicStatus = EpistemicStatus.TENTATIVE
-    provenance: Annotated[list[Annotated[ProvenanceSource, BeforeValidator(_source_from_text)]], Field(max_length=MAX_PROVENANCE)] = Field(
-        default_factory=list[ProvenanceSource]
-    )
+    provenance: Annotated[
+        list[Annotated[ProvenanceSource, BeforeValidator(_source_from_text, json_schema_input_type=str | ProvenanceSource)]],
+        Field(max_length=MAX_PROVENANCE),
+    ] = Field(default_factory=list[ProvenanceSource])
     relevance_score: Annotated[float, Field(ge=0, le=1)] | None = None
     tier: Tier = Tier.HOT
     tool: Tool | None = None

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from functools import cache
+from typing import Any, cast
 
 import httpx2
+import pytest
+import tiktoken
+import tiktoken_ext.openai_public as public  # pyright: ignore[reportMissingTypeStubs]
 from conftest import edge, unit
+
+from adapters import ranks
 
 GPT, CLAUDE = "gpt-5.2", "claude-opus-4-8"
 PATIENT_MS = 20_000
@@ -92,3 +98,23 @@ def result(unit_id: str, of: str, step: int, content: str, **more: Any) -> dict[
     return unit(
         unit_id, content, "tool_result", task_step=step, tool={"name": "look", "call_id": f"call-{of}"}, relations=[edge(of)], **more
     )
+
+
+@cache
+def o200k() -> tiktoken.Encoding:
+    """The encoding by tiktoken itself, from ranks on this machine, so that a recount shares no code with the service's counting."""
+
+    def load(address: str, expected_hash: str) -> dict[bytes, int]:
+        contents = ranks.QuicktokSource().read(ranks.RankFile(address, expected_hash))
+        assert contents is not None
+        return ranks.parse(contents)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(public, "load_tiktoken_bpe", load)
+        return tiktoken.Encoding(**cast("Any", public.ENCODING_CONSTRUCTORS["o200k_base"])())
+
+
+def tokens_of_chat(payload: dict[str, Any]) -> int:
+    """Tokens of a Chat Completions payload as OpenAI publishes it: 3 for the answer, 3 a message, and every role and text."""
+    messages = cast("list[dict[str, str]]", payload["messages"])
+    return 3 + sum(3 + sum(len(o200k().encode_ordinary(value)) for value in message.values()) for message in messages)

@@ -1,0 +1,135 @@
+"""A strategy that is too slow: another one answers and the receipt says so, or nobody does and that is said; never an empty answer (R3)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from time import monotonic
+from typing import Any, cast
+
+import httpx2
+import pytest
+from api.wire import call, refused, result, send, stored
+from conftest import unit
+
+from adapters.registry import AdapterRegistry
+from app.router.planner import FALLBACK_SHARE, MOST_OF_DEADLINE, Plan, Planner
+from app.strategies.runner import StrategyRunner
+from graph.model.candidates import Found
+from graph.model.errors import DatabaseUnavailable, DeadlineExceeded, NotFound
+from graph.model.query import ContextQuery, StrategyName
+from graph.model.scope import AuthorizedScope, Principal, Role
+from graph.model.units import Scope
+
+pytestmark = [
+    pytest.mark.anyio,
+    # The driver leaves a socket whose connecting was cancelled to the garbage collector (6.4.1, AsyncBoltSocket._connect_secure).
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),
+]
+PLANNER = Planner(AdapterRegistry(b"k" * 32, plugins=[]))
+Answering = Callable[[Plan, float], Awaitable[Found]]
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def plan_of(deadline_ms: int = 400, **query: Any) -> Plan:
+    scope = AuthorizedScope(Principal("t", "a", Role.AGENT, "k", Scope()), None, None)
+    asked: dict[str, Any] = {"task_id": "t", "deadline_ms": deadline_ms, **query}
+    return PLANNER.plan(ContextQuery(**asked), scope, monotonic())
+
+
+def runner_of(**strategies: Answering) -> StrategyRunner:
+    """A runner whose strategies are these."""
+    runner = StrategyRunner(cast("Any", None), cast("Any", None))
+    vars(runner)["_by_name"] = {StrategyName(name): strategy for name, strategy in strategies.items()}
+    return runner
+
+
+async def slow(_: Plan, deadline_s: float) -> Found:
+    """As the gateway does: it ends at the deadline that it was given."""
+    await asyncio.sleep(deadline_s)
+    raise DeadlineExceeded
+
+
+async def quick(_: Plan, deadline_s: float) -> Found:
+    assert deadline_s > 0
+    return Found()
+
+
+async def test_a_slow_strategy_gives_way_to_its_fallback() -> None:
+    plan = plan_of()
+    outcome = await runner_of(traversal=slow, recency=quick).run(plan)
+    assert outcome.strategy is StrategyName.RECENCY
+    assert [(attempt.strategy, attempt.outcome) for attempt in outcome.attempts] == [("traversal", "timed_out"), ("recency", "answered")]
+    assert "no answer within" in outcome.attempts[0].reason
+    assert outcome.attempts[0].ms >= 0.9 * 400 * MOST_OF_DEADLINE
+    assert plan.remaining_s > 0, "there is time left to load and to render"
+
+
+async def test_when_all_are_slow_it_is_said_before_the_deadline() -> None:
+    plan = plan_of()
+    with pytest.raises(DeadlineExceeded):
+        await runner_of(traversal=slow, recency=slow).run(plan)
+    assert plan.remaining_s >= 0
+
+
+async def test_the_caller_may_turn_them_round() -> None:
+    outcome = await runner_of(traversal=quick, recency=slow).run(plan_of(strategy=StrategyName.RECENCY))
+    assert outcome.strategy is StrategyName.TRAVERSAL
+
+
+async def test_a_single_strategy_gets_its_share_and_no_empty_answer() -> None:
+    allowed: list[float] = []
+
+    async def noting(_: Plan, deadline_s: float) -> Found:
+        allowed.append(deadline_s)
+        raise DeadlineExceeded
+
+    with pytest.raises(DeadlineExceeded):
+        await runner_of(recency=noting).run(plan_of(task_id=None, session_id="s"))
+    assert len(allowed) == 1
+    with pytest.raises(DeadlineExceeded):
+        await runner_of(traversal=noting, recency=noting).run(plan_of())
+    assert allowed[1] <= 0.4 * MOST_OF_DEADLINE
+    assert allowed[2] <= 0.4 * FALLBACK_SHARE
+
+
+@pytest.mark.parametrize("failure", [NotFound, DatabaseUnavailable])
+async def test_what_is_no_time_out_is_not_covered_by_a_fallback(failure: type[Exception]) -> None:
+    async def failing(_: Plan, deadline_s: float) -> Found:
+        raise failure
+
+    with pytest.raises(failure):
+        await runner_of(traversal=failing, recency=quick).run(plan_of())
+
+
+def test_any_deadline_gives_units_or_says_that_it_passed(client: httpx2.Client) -> None:
+    """For real: from one millisecond, in which nothing can be done, to enough for everything."""
+    units: list[dict[str, Any]] = [unit("limit", "Not by day.", "constraint", task_id="t")]
+    for step in range(60):
+        units.append(call(f"c{step}", step, task_id="t", relations=[{"target_id": units[-1]["id"], "edge_type": "causation"}]))
+        units.append(result(f"r{step}", f"c{step}", step, f"Result {step}.", task_id="t"))
+    stored(client, *units)
+    seen: Counter[str] = Counter()
+    for deadline_ms in [*range(1, 31), 60, 120, 20_000]:
+        for query in ({"task_id": "t"}, {"unit_id": "r30"}, {"session_id": "session-1"}):
+            answer = send(client, "/v1/context", {**query, "deadline_ms": deadline_ms, "model": "gpt-5.2"})
+            if answer.status_code == 504:
+                refused(answer, 504, "deadline_exceeded")
+                seen["passed"] += 1
+                continue
+            assert answer.status_code == 200, answer.text
+            told = answer.json()
+            receipt = told["receipt"]
+            assert told["units"], "an answer that ran out of time is never an empty one"
+            assert receipt["fallback"] == (receipt["attempts"][0]["outcome"] == "timed_out")
+            if receipt["fallback"]:
+                assert receipt["strategy"] != receipt["attempts"][0]["strategy"]
+                assert receipt["attempts"][0]["reason"]
+            seen["fallback" if receipt["fallback"] else "answered"] += 1
+    assert seen["passed"], seen
+    assert seen["answered"], seen
