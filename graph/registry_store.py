@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from graph.connection import Database, WriteTransaction
-from graph.model.errors import NotFound
+from graph.model.errors import DatabaseUnavailable, DeadlineExceeded, NotFound
 from graph.model.scope import AuthorizedScope, Role
 from graph.model.units import Scope
 from graph.statements import Row
 from graph.unit_rows import as_datetime
 
+IDENTIFY_DEADLINE_S = 2.0
 NEVER = datetime.fromisoformat("9999-12-31T00:00:00+00:00")
 """Expiry of a key without one; a null would be a case of its own in every statement."""
 
@@ -38,8 +39,15 @@ class RegistryStore:
         self._database = database
 
     async def find_key(self, key_id: str) -> StoredKey | None:
-        """A key by its public id, of whatever tenant; None when there is none."""
-        rows = await self._database.read("registry/read_api_key_by_id", key_id=key_id, deadline_s=2.0)
+        """A key by its public id, of whatever tenant; None when there is none.
+
+        Raises:
+            DatabaseUnavailable: also when the database is silent: who asks cannot be told, which is no matter of a query's deadline.
+        """
+        try:
+            rows = await self._database.read("registry/read_api_key_by_id", key_id=key_id, deadline_s=IDENTIFY_DEADLINE_S)
+        except DeadlineExceeded:
+            raise DatabaseUnavailable(retry_after_s=2) from None
         return _key(rows[0], str(rows[0]["tenant_id"])) if rows else None
 
     async def create_key(self, scope: AuthorizedScope, key: StoredKey, created_at: datetime) -> None:

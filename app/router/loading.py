@@ -20,7 +20,7 @@ FEWEST = 12
 HEADER_TOKENS = 20
 """What a unit's header costs beside its content at the least, in any model's form."""
 MOST_ROUNDS = 2
-"""How often more is asked for. Each round follows chains of dependencies and corrections for four edges, so this is their longest: eight."""
+"""How often more is asked for. Each round follows chains of dependencies and corrections for six edges, so this is their longest: twelve."""
 MOST_UNITS = 600
 """Whole units read for one answer at the most."""
 

@@ -3,89 +3,88 @@
 // returns: id: str, kind: str, trust: str, epistemic_status: str, agent_id: str, actor: str, timestamp: str, task_id: str, task_step: int, tool_name: str, content_tokens: int, superseder_ids: list[str], result_ids: list[str], activation: float, via: list, sampled: bool
 // scope: tenant
 // Three weighted hops from the seeds in one round trip, without any text. Each neighbourhood is cut inside its own subquery: `$sample` edges are read at a hub and the newest `$fan` of them kept; `$width` units go on to the next hop. What flows back from a unit is diluted by how many depend on it, so that a hub does not pull in everything.
-// A frontier that is empty or leads nowhere is kept alive with a null, or the earlier hops would be lost with it.
+// Each hop is gathered inside its own subquery: an empty frontier then loses nothing, and no list of units is a grouping key, which the embedded engine compared row by row (two fifths of the time, docs/benchmarks.md).
 UNWIND $seeds AS seed
 MATCH (u:ContextUnit {tenant_id: $tenant_id, id: seed.id})
 WHERE u.scope_key IN $scope_keys AND u.recorded_us <= $as_of_us
 WITH collect({unit: u, activation: seed.activation, via: null, sampled: false}) AS hop0, collect(u) AS visited
-UNWIND hop0 AS front
-WITH hop0, visited, front.unit AS x, front.activation AS reach
-CALL (x) {
-  MATCH (x)-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]->(y:ContextUnit)
-  WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
-    AND (coalesce(y.task_id, '') <> $task_id OR coalesce(y.task_step, 0) <= $step)
-  RETURN y, 'out' AS direction, type(r) AS edge_type, 1.0 AS dilution, false AS sampled LIMIT $fan
-  UNION ALL
-  MATCH (x)<-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]-(y:ContextUnit)
-  WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
-    AND (coalesce(y.task_id, '') <> $task_id OR coalesce(y.task_step, 0) <= $step)
-  WITH y, type(r) AS edge_type LIMIT $sample
-  WITH collect({unit: y, edge_type: edge_type}) AS seen
-  UNWIND seen AS near
-  WITH near.unit AS y, near.edge_type AS edge_type, 1.0 / sqrt(size(seen)) AS dilution, size(seen) >= $sample AS sampled
-  ORDER BY y.timestamp DESC, y.id DESC LIMIT $fan
-  RETURN y, 'in' AS direction, edge_type, dilution, sampled
-  UNION ALL
-  RETURN null AS y, '' AS direction, '' AS edge_type, 0.0 AS dilution, false AS sampled
+CALL (hop0, visited) {
+  UNWIND hop0 AS front
+  WITH visited, front.unit AS x, front.activation AS reach
+  CALL (x) {
+    MATCH (x)-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]->(y:ContextUnit)
+    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+      AND (coalesce(y.task_id, '') <> $task_id OR coalesce(y.task_step, 0) <= $step)
+    RETURN y, 'out' AS direction, type(r) AS edge_type, 1.0 AS dilution, false AS sampled LIMIT $fan
+    UNION ALL
+    MATCH (x)<-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]-(y:ContextUnit)
+    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+      AND (coalesce(y.task_id, '') <> $task_id OR coalesce(y.task_step, 0) <= $step)
+    WITH y, type(r) AS edge_type LIMIT $sample
+    WITH collect({unit: y, edge_type: edge_type}) AS seen
+    UNWIND seen AS near
+    WITH near.unit AS y, near.edge_type AS edge_type, 1.0 / sqrt(size(seen)) AS dilution, size(seen) >= $sample AS sampled
+    ORDER BY y.timestamp DESC, y.id DESC LIMIT $fan
+    RETURN y, 'in' AS direction, edge_type, dilution, sampled
+  }
+  WITH visited, y, sampled, x.id AS from_id, direction, edge_type, reach * $weights[direction][edge_type] * $decay * dilution AS share
+  WHERE NOT y IN visited
+  WITH y, sum(share) AS activation, max([share, from_id, direction, edge_type]) AS via, max(sampled) AS sampled
+  ORDER BY activation DESC, y.id LIMIT $width
+  RETURN collect({unit: y, activation: activation, via: via, sampled: sampled}) AS hop1
 }
-WITH hop0, visited, y, sampled, x.id AS from_id, direction, edge_type, reach * $weights[direction][edge_type] * $decay * dilution AS share
-WHERE y IS NULL OR NOT y IN visited
-WITH hop0, visited, y, sum(share) AS activation, max([share, from_id, direction, edge_type]) AS via, max(sampled) AS sampled
-ORDER BY activation DESC, y.id LIMIT $width
-WITH hop0, visited, [reached IN collect({unit: y, activation: activation, via: via, sampled: sampled}) WHERE reached.unit IS NOT NULL] AS hop1
 WITH hop0, hop1, visited + [reached IN hop1 | reached.unit] AS visited
-UNWIND CASE WHEN hop1 = [] THEN [null] ELSE hop1 END AS front
-WITH hop0, hop1, visited, front.unit AS x, front.activation AS reach
-CALL (x) {
-  MATCH (x)-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]->(y:ContextUnit)
-  WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
-    AND (coalesce(y.task_id, '') <> $task_id OR coalesce(y.task_step, 0) <= $step)
-  RETURN y, 'out' AS direction, type(r) AS edge_type, 1.0 AS dilution, false AS sampled LIMIT $fan
-  UNION ALL
-  MATCH (x)<-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]-(y:ContextUnit)
-  WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
-    AND (coalesce(y.task_id, '') <> $task_id OR coalesce(y.task_step, 0) <= $step)
-  WITH y, type(r) AS edge_type LIMIT $sample
-  WITH collect({unit: y, edge_type: edge_type}) AS seen
-  UNWIND seen AS near
-  WITH near.unit AS y, near.edge_type AS edge_type, 1.0 / sqrt(size(seen)) AS dilution, size(seen) >= $sample AS sampled
-  ORDER BY y.timestamp DESC, y.id DESC LIMIT $fan
-  RETURN y, 'in' AS direction, edge_type, dilution, sampled
-  UNION ALL
-  RETURN null AS y, '' AS direction, '' AS edge_type, 0.0 AS dilution, false AS sampled
+CALL (hop1, visited) {
+  UNWIND hop1 AS front
+  WITH visited, front.unit AS x, front.activation AS reach
+  CALL (x) {
+    MATCH (x)-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]->(y:ContextUnit)
+    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+      AND (coalesce(y.task_id, '') <> $task_id OR coalesce(y.task_step, 0) <= $step)
+    RETURN y, 'out' AS direction, type(r) AS edge_type, 1.0 AS dilution, false AS sampled LIMIT $fan
+    UNION ALL
+    MATCH (x)<-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]-(y:ContextUnit)
+    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+      AND (coalesce(y.task_id, '') <> $task_id OR coalesce(y.task_step, 0) <= $step)
+    WITH y, type(r) AS edge_type LIMIT $sample
+    WITH collect({unit: y, edge_type: edge_type}) AS seen
+    UNWIND seen AS near
+    WITH near.unit AS y, near.edge_type AS edge_type, 1.0 / sqrt(size(seen)) AS dilution, size(seen) >= $sample AS sampled
+    ORDER BY y.timestamp DESC, y.id DESC LIMIT $fan
+    RETURN y, 'in' AS direction, edge_type, dilution, sampled
+  }
+  WITH visited, y, sampled, x.id AS from_id, direction, edge_type, reach * $weights[direction][edge_type] * $decay * dilution AS share
+  WHERE NOT y IN visited
+  WITH y, sum(share) AS activation, max([share, from_id, direction, edge_type]) AS via, max(sampled) AS sampled
+  ORDER BY activation DESC, y.id LIMIT $width
+  RETURN collect({unit: y, activation: activation, via: via, sampled: sampled}) AS hop2
 }
-WITH hop0, hop1, visited, y, sampled, x.id AS from_id, direction, edge_type, reach * $weights[direction][edge_type] * $decay * dilution AS share
-WHERE y IS NULL OR NOT y IN visited
-WITH hop0, hop1, visited, y, sum(share) AS activation, max([share, from_id, direction, edge_type]) AS via, max(sampled) AS sampled
-ORDER BY activation DESC, y.id LIMIT $width
-WITH hop0, hop1, visited, [reached IN collect({unit: y, activation: activation, via: via, sampled: sampled}) WHERE reached.unit IS NOT NULL] AS hop2
 WITH hop0, hop1, hop2, visited + [reached IN hop2 | reached.unit] AS visited
-UNWIND CASE WHEN hop2 = [] THEN [null] ELSE hop2 END AS front
-WITH hop0, hop1, hop2, visited, front.unit AS x, front.activation AS reach
-CALL (x) {
-  MATCH (x)-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]->(y:ContextUnit)
-  WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
-    AND (coalesce(y.task_id, '') <> $task_id OR coalesce(y.task_step, 0) <= $step)
-  RETURN y, 'out' AS direction, type(r) AS edge_type, 1.0 AS dilution, false AS sampled LIMIT $fan
-  UNION ALL
-  MATCH (x)<-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]-(y:ContextUnit)
-  WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
-    AND (coalesce(y.task_id, '') <> $task_id OR coalesce(y.task_step, 0) <= $step)
-  WITH y, type(r) AS edge_type LIMIT $sample
-  WITH collect({unit: y, edge_type: edge_type}) AS seen
-  UNWIND seen AS near
-  WITH near.unit AS y, near.edge_type AS edge_type, 1.0 / sqrt(size(seen)) AS dilution, size(seen) >= $sample AS sampled
-  ORDER BY y.timestamp DESC, y.id DESC LIMIT $fan
-  RETURN y, 'in' AS direction, edge_type, dilution, sampled
-  UNION ALL
-  RETURN null AS y, '' AS direction, '' AS edge_type, 0.0 AS dilution, false AS sampled
+CALL (hop2, visited) {
+  UNWIND hop2 AS front
+  WITH visited, front.unit AS x, front.activation AS reach
+  CALL (x) {
+    MATCH (x)-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]->(y:ContextUnit)
+    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+      AND (coalesce(y.task_id, '') <> $task_id OR coalesce(y.task_step, 0) <= $step)
+    RETURN y, 'out' AS direction, type(r) AS edge_type, 1.0 AS dilution, false AS sampled LIMIT $fan
+    UNION ALL
+    MATCH (x)<-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]-(y:ContextUnit)
+    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+      AND (coalesce(y.task_id, '') <> $task_id OR coalesce(y.task_step, 0) <= $step)
+    WITH y, type(r) AS edge_type LIMIT $sample
+    WITH collect({unit: y, edge_type: edge_type}) AS seen
+    UNWIND seen AS near
+    WITH near.unit AS y, near.edge_type AS edge_type, 1.0 / sqrt(size(seen)) AS dilution, size(seen) >= $sample AS sampled
+    ORDER BY y.timestamp DESC, y.id DESC LIMIT $fan
+    RETURN y, 'in' AS direction, edge_type, dilution, sampled
+  }
+  WITH visited, y, sampled, x.id AS from_id, direction, edge_type, reach * $weights[direction][edge_type] * $decay * dilution AS share
+  WHERE NOT y IN visited
+  WITH y, sum(share) AS activation, max([share, from_id, direction, edge_type]) AS via, max(sampled) AS sampled
+  ORDER BY activation DESC, y.id LIMIT $width
+  RETURN collect({unit: y, activation: activation, via: via, sampled: sampled}) AS hop3
 }
-WITH hop0, hop1, hop2, visited, y, sampled, x.id AS from_id, direction, edge_type, reach * $weights[direction][edge_type] * $decay * dilution AS share
-WHERE y IS NULL OR NOT y IN visited
-WITH hop0, hop1, hop2, visited, y, sum(share) AS activation, max([share, from_id, direction, edge_type]) AS via, max(sampled) AS sampled
-ORDER BY activation DESC, y.id LIMIT $width
-WITH hop0, hop1, hop2, visited, [reached IN collect({unit: y, activation: activation, via: via, sampled: sampled}) WHERE reached.unit IS NOT NULL] AS hop3
-WITH hop0, hop1, hop2, hop3, visited + [reached IN hop3 | reached.unit] AS visited
 UNWIND hop0 + hop1 + hop2 + hop3 AS reached
 WITH reached.unit AS u, reached.activation AS activation, reached.via AS via, reached.sampled AS sampled
 ORDER BY activation DESC, u.id LIMIT $limit

@@ -2,81 +2,115 @@
 // params: tenant_id: str, scope_keys: list[str], ids: list[str], as_of_us: int, most: int
 // returns: id: str, kind: str, content: str, timestamp: str, timestamp_given: bool, recorded_at: str, agent_id: str, actor: str, session_id: str, model: str, task_id: str, task_step: int, epistemic_status: str, provenance: str, relevance_score: float, tier: str, tool_name: str, tool_call_id: str, tool_arguments: str, organization_id: str, assessment_id: str, trust: str, labels: list[str], attachments: str, tenant_id: str, content_tokens: int, superseder_ids: list[str], result_ids: list[str], relations: list[list[str]]
 // scope: tenant
-// Whole units and, up to four edges away, what they cannot stand without: dependencies, the call of a result, results of a call, who replaced them. In one round trip, since one for each edge cost more than the walk (docs/benchmarks.md); level by level, so that a lattice of dependencies is read once and not once for each path. `$most` bounds a level.
-// A frontier that is empty or needs nothing is kept alive with a null. `head(collect(known))` carries the list along without comparing it row by row.
+// Whole units and, up to six edges away, what they cannot stand without: dependencies, the call of a result, results of a call, who replaced them. In one round trip, since one for each edge cost more than the walk (docs/benchmarks.md); level by level, so that a lattice of dependencies is read once and not once for each path. `$most` bounds a level.
+// Each level is gathered inside its own subquery: then no list is a grouping key, which would be compared row by row, nor collected row by row, which ran Neo4j out of memory.
 UNWIND $ids AS id
 MATCH (u:ContextUnit {tenant_id: $tenant_id, id: id})
 WHERE u.scope_key IN $scope_keys AND u.recorded_us <= $as_of_us
 WITH collect(u) AS known
 WITH known, known AS frontier
-UNWIND CASE WHEN frontier = [] THEN [null] ELSE frontier END AS x
-CALL (x) {
-  MATCH (x)-[r:DEPENDENCY|CAUSATION]->(y:ContextUnit)
-  WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
-    AND (type(r) = 'DEPENDENCY' OR x.kind = 'tool_result')
-  RETURN y
-  UNION ALL
-  UNWIND coalesce(x.superseder_ids, []) + coalesce(x.result_ids, []) AS other
-  MATCH (y:ContextUnit {tenant_id: $tenant_id, id: other})
-  WHERE y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
-  RETURN y
-  UNION ALL
-  RETURN null AS y
+CALL (known, frontier) {
+  UNWIND frontier AS x
+  CALL (x) {
+    MATCH (x)-[r:DEPENDENCY|CAUSATION]->(y:ContextUnit)
+    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+      AND (type(r) = 'DEPENDENCY' OR x.kind = 'tool_result')
+    RETURN y
+    UNION ALL
+    UNWIND coalesce(x.superseder_ids, []) + coalesce(x.result_ids, []) AS other
+    MATCH (y:ContextUnit {tenant_id: $tenant_id, id: other})
+    WHERE y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+    RETURN y
+  }
+  WITH known, y WHERE NOT y IN known
+  RETURN collect(DISTINCT y)[..$most] AS found
 }
-WITH known, y WHERE y IS NULL OR NOT y IN known
-WITH head(collect(known)) AS known, collect(DISTINCT y)[..$most] AS frontier
-WITH known + frontier AS known, frontier
-UNWIND CASE WHEN frontier = [] THEN [null] ELSE frontier END AS x
-CALL (x) {
-  MATCH (x)-[r:DEPENDENCY|CAUSATION]->(y:ContextUnit)
-  WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
-    AND (type(r) = 'DEPENDENCY' OR x.kind = 'tool_result')
-  RETURN y
-  UNION ALL
-  UNWIND coalesce(x.superseder_ids, []) + coalesce(x.result_ids, []) AS other
-  MATCH (y:ContextUnit {tenant_id: $tenant_id, id: other})
-  WHERE y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
-  RETURN y
-  UNION ALL
-  RETURN null AS y
+WITH known + found AS known, found AS frontier
+CALL (known, frontier) {
+  UNWIND frontier AS x
+  CALL (x) {
+    MATCH (x)-[r:DEPENDENCY|CAUSATION]->(y:ContextUnit)
+    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+      AND (type(r) = 'DEPENDENCY' OR x.kind = 'tool_result')
+    RETURN y
+    UNION ALL
+    UNWIND coalesce(x.superseder_ids, []) + coalesce(x.result_ids, []) AS other
+    MATCH (y:ContextUnit {tenant_id: $tenant_id, id: other})
+    WHERE y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+    RETURN y
+  }
+  WITH known, y WHERE NOT y IN known
+  RETURN collect(DISTINCT y)[..$most] AS found
 }
-WITH known, y WHERE y IS NULL OR NOT y IN known
-WITH head(collect(known)) AS known, collect(DISTINCT y)[..$most] AS frontier
-WITH known + frontier AS known, frontier
-UNWIND CASE WHEN frontier = [] THEN [null] ELSE frontier END AS x
-CALL (x) {
-  MATCH (x)-[r:DEPENDENCY|CAUSATION]->(y:ContextUnit)
-  WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
-    AND (type(r) = 'DEPENDENCY' OR x.kind = 'tool_result')
-  RETURN y
-  UNION ALL
-  UNWIND coalesce(x.superseder_ids, []) + coalesce(x.result_ids, []) AS other
-  MATCH (y:ContextUnit {tenant_id: $tenant_id, id: other})
-  WHERE y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
-  RETURN y
-  UNION ALL
-  RETURN null AS y
+WITH known + found AS known, found AS frontier
+CALL (known, frontier) {
+  UNWIND frontier AS x
+  CALL (x) {
+    MATCH (x)-[r:DEPENDENCY|CAUSATION]->(y:ContextUnit)
+    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+      AND (type(r) = 'DEPENDENCY' OR x.kind = 'tool_result')
+    RETURN y
+    UNION ALL
+    UNWIND coalesce(x.superseder_ids, []) + coalesce(x.result_ids, []) AS other
+    MATCH (y:ContextUnit {tenant_id: $tenant_id, id: other})
+    WHERE y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+    RETURN y
+  }
+  WITH known, y WHERE NOT y IN known
+  RETURN collect(DISTINCT y)[..$most] AS found
 }
-WITH known, y WHERE y IS NULL OR NOT y IN known
-WITH head(collect(known)) AS known, collect(DISTINCT y)[..$most] AS frontier
-WITH known + frontier AS known, frontier
-UNWIND CASE WHEN frontier = [] THEN [null] ELSE frontier END AS x
-CALL (x) {
-  MATCH (x)-[r:DEPENDENCY|CAUSATION]->(y:ContextUnit)
-  WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
-    AND (type(r) = 'DEPENDENCY' OR x.kind = 'tool_result')
-  RETURN y
-  UNION ALL
-  UNWIND coalesce(x.superseder_ids, []) + coalesce(x.result_ids, []) AS other
-  MATCH (y:ContextUnit {tenant_id: $tenant_id, id: other})
-  WHERE y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
-  RETURN y
-  UNION ALL
-  RETURN null AS y
+WITH known + found AS known, found AS frontier
+CALL (known, frontier) {
+  UNWIND frontier AS x
+  CALL (x) {
+    MATCH (x)-[r:DEPENDENCY|CAUSATION]->(y:ContextUnit)
+    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+      AND (type(r) = 'DEPENDENCY' OR x.kind = 'tool_result')
+    RETURN y
+    UNION ALL
+    UNWIND coalesce(x.superseder_ids, []) + coalesce(x.result_ids, []) AS other
+    MATCH (y:ContextUnit {tenant_id: $tenant_id, id: other})
+    WHERE y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+    RETURN y
+  }
+  WITH known, y WHERE NOT y IN known
+  RETURN collect(DISTINCT y)[..$most] AS found
 }
-WITH known, y WHERE y IS NULL OR NOT y IN known
-WITH head(collect(known)) AS known, collect(DISTINCT y)[..$most] AS frontier
-WITH known + frontier AS known, frontier
+WITH known + found AS known, found AS frontier
+CALL (known, frontier) {
+  UNWIND frontier AS x
+  CALL (x) {
+    MATCH (x)-[r:DEPENDENCY|CAUSATION]->(y:ContextUnit)
+    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+      AND (type(r) = 'DEPENDENCY' OR x.kind = 'tool_result')
+    RETURN y
+    UNION ALL
+    UNWIND coalesce(x.superseder_ids, []) + coalesce(x.result_ids, []) AS other
+    MATCH (y:ContextUnit {tenant_id: $tenant_id, id: other})
+    WHERE y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+    RETURN y
+  }
+  WITH known, y WHERE NOT y IN known
+  RETURN collect(DISTINCT y)[..$most] AS found
+}
+WITH known + found AS known, found AS frontier
+CALL (known, frontier) {
+  UNWIND frontier AS x
+  CALL (x) {
+    MATCH (x)-[r:DEPENDENCY|CAUSATION]->(y:ContextUnit)
+    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+      AND (type(r) = 'DEPENDENCY' OR x.kind = 'tool_result')
+    RETURN y
+    UNION ALL
+    UNWIND coalesce(x.superseder_ids, []) + coalesce(x.result_ids, []) AS other
+    MATCH (y:ContextUnit {tenant_id: $tenant_id, id: other})
+    WHERE y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+    RETURN y
+  }
+  WITH known, y WHERE NOT y IN known
+  RETURN collect(DISTINCT y)[..$most] AS found
+}
+WITH known + found AS known, found AS frontier
 UNWIND known AS u
 RETURN u.id AS id, u.kind AS kind, u.content AS content, toString(u.timestamp) AS timestamp, u.timestamp_given AS timestamp_given,
        toString(u.recorded_at) AS recorded_at, u.agent_id AS agent_id, u.actor AS actor, u.session_id AS session_id, u.model AS model,

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import httpx2
 import pytest
-from api.wire import CLAUDE, GPT, ask, call, ids, listed, read, refused, result, send, stored, tokens_of_chat
+from api.wire import CLAUDE, GPT, ask, call, ids, inquire, listed, read, refused, result, send, stored, tokens_of_chat
 from conftest import edge, unit
 
 REASONS = {"budget", "superseded", "retracted", "expired", "permission", "trust", "quarantined", "duplicate", "incomplete"}
@@ -203,8 +203,8 @@ def test_a_task_or_session_nobody_wrote_is_empty_and_no_error(client: httpx2.Cli
 
 
 def test_a_unit_that_does_not_exist_is_not_found(client: httpx2.Client) -> None:
-    refused(send(client, "/v1/context", {"unit_id": "nowhere"}), 404, "not_found")
-    refused(send(client, "/v1/context", {"unit_id": "nowhere", "strategy": "recency"}), 404, "not_found")
+    refused(inquire(client, unit_id="nowhere"), 404, "not_found")
+    refused(inquire(client, unit_id="nowhere", strategy="recency"), 404, "not_found")
 
 
 def test_only_the_kinds_asked_for_and_what_they_need(client: httpx2.Client) -> None:
@@ -232,7 +232,7 @@ def test_as_of_shows_what_was_known_then(client: httpx2.Client) -> None:
         assert ids(ask(client, **query, as_of=moment)["units"]) == ["first"]
         assert ids(ask(client, **query)["units"]) == ["second"]
         assert ids(ask(client, **query, as_of="2000-06-01T00:00:00Z")["units"] if "unit_id" not in query else []) == []
-    refused(send(client, "/v1/context", {"unit_id": "first", "as_of": "2000-06-01T00:00:00Z"}), 404, "not_found")
+    refused(inquire(client, unit_id="first", as_of="2000-06-01T00:00:00Z"), 404, "not_found")
 
 
 def test_the_same_words_are_told_once(client: httpx2.Client) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from api.wire import CLAUDE, GPT, ask, call, ids, lineage, refused, result, send, stored, tokens_of_chat
+from api.wire import CLAUDE, GPT, ask, call, ids, inquire, lineage, refused, result, stored, tokens_of_chat
 from conftest import Service, edge, unit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -256,4 +256,4 @@ def test_a_unit_of_another_kind_does_not_come_in_by_replacing(client: httpx2.Cli
     )
     assert ids(ask(client, task_id="t", kinds=["decision"])["units"]) == ["v2"]
     assert ids(ask(client, task_id="t", kinds=["observation"])["units"]) == []
-    refused(send(client, "/v1/context", {"unit_id": "v3"}), 404, "not_found")
+    refused(inquire(client, unit_id="v3"), 404, "not_found")

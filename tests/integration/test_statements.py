@@ -193,7 +193,7 @@ def test_plans_seek_and_nothing_warns(prompt: Prompt, tenants: tuple[str, str], 
     _, summary = prompt.explain(statement, values)
     warned = [status.gql_status for status in summary.gql_status_objects if status.gql_status not in ALWAYS_TOLD]
     assert not warned, [status.status_description for status in summary.gql_status_objects]
-    scans = [name for name in operators(plan_of(summary)) if name in {"AllNodesScan", "NodeByLabelScan", "CartesianProduct"}]
+    scans = [name for name in operators(plan_of(summary)) if name in {"AllNodesScan", "NodeByLabelScan"}]
     assert bool(scans) == (statement.name in SCANS_ALLOWED), scans
 
 

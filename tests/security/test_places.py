@@ -7,7 +7,7 @@ from contextlib import ExitStack
 
 import httpx2
 import pytest
-from api.wire import GPT, ask, ids, lineage, listed, refused, send, stored, write
+from api.wire import GPT, ask, ids, inquire, lineage, listed, refused, stored, write
 from conftest import Service, edge, unit
 
 from graph.model.units import Scope
@@ -64,7 +64,7 @@ def test_every_door_shows_the_place_and_what_is_above_it(filled: At) -> None:
         for name in ALL:
             found = client.get(f"/v1/units/{name}")
             walked = client.get(f"/v1/units/{name}/lineage?depth=10")
-            around = send(client, "/v1/context", {"unit_id": name, "deadline_ms": 20_000})
+            around = inquire(client, unit_id=name)
             if name in seen:
                 assert found.json()["id"] == name
                 assert set(ids(walked.json()["units"])) <= seen
@@ -148,7 +148,7 @@ def test_a_bound_key_stays_in_its_place_whatever_the_headers_say(service: Servic
         assert bound.get("/v1/units/bound").json()["scope"] == {"organization_id": "o1", "assessment_id": "a1"}
     for place in ({"organization": "o2"}, {"assessment": "a2"}, {"organization": "o1", "assessment": "a2"}):
         with service.client(key, **place) as bound:
-            for answer in (bound.get("/v1/units"), send(bound, "/v1/context", {"task_id": "t"}), write(bound, unit("x"))):
+            for answer in (bound.get("/v1/units"), inquire(bound, task_id="t"), write(bound, unit("x"))):
                 refused(answer, 404, "not_found")
     with service.client(key, organization="o1", assessment="a1") as bound:
         assert set(listed(bound)) == {"tenant", "o1", "o1-a1", "bound"}

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from api.wire import GPT, ask, ids, lineage, listed, read, refused, send, stored, write
+from api.wire import GPT, ask, ids, inquire, lineage, listed, read, refused, stored, write
 from conftest import Service, edge, unit
 
 SECRET = "cerulean-armadillo"
@@ -40,9 +40,9 @@ def test_a_unit_of_another_tenant_is_as_one_that_does_not_exist(theirs: httpx2.C
 
 @pytest.mark.parametrize("more", [{}, {"strategy": "recency"}, {"include_history": True}, {"model": GPT}])
 def test_a_context_around_it_is_as_around_nothing(theirs: httpx2.Client, client: httpx2.Client, more: dict[str, Any]) -> None:
-    answer = send(client, "/v1/context", {"unit_id": "theirs", **more})
+    answer = inquire(client, **{"unit_id": "theirs", **more})
     refused(answer, 404, "not_found")
-    same(answer, send(client, "/v1/context", {"unit_id": "nowhere", **more}))
+    same(answer, inquire(client, **{"unit_id": "nowhere", **more}))
 
 
 @pytest.mark.parametrize("edge_type", ["causation", "supersession", "dependency", "provenance"])
@@ -61,7 +61,7 @@ def test_the_same_task_session_and_id_are_other_things_in_another_tenant(theirs:
     assert read(client, "theirs")["content"] == "My own."
     assert SECRET in read(theirs, "theirs")["content"]
     for query in ({"task_id": "t"}, {"unit_id": "theirs"}, {"session_id": "session-1"}):
-        answer = send(client, "/v1/context", {**query, "model": GPT, "deadline_ms": 20_000})
+        answer = inquire(client, **query, model=GPT)
         assert ids(answer.json()["units"]) == ["theirs"]
         assert SECRET not in answer.text
         assert answer.json()["receipt"]["candidates"] == 1

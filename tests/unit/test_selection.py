@@ -180,7 +180,7 @@ BOUNDS: st.SearchStrategy[Bounds] = st.just((loading.FEWEST, loading.MOST_ROUNDS
 """The bounds of loading as they are, and so tight that chains are cut."""
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=200, report_multiple_bugs=False)
 @given(worlds(), st.integers(1, 200), st.booleans(), BOUNDS, st.randoms(use_true_random=False))
 def test_what_an_answer_promises(
     made: tuple[World, list[Candidate]], budget: int, history: bool, bounds: Bounds, random: st.DataObject
