@@ -13,7 +13,7 @@ from app.ingest import Ingest
 from app.registry.registry import Registry
 from app.router.pipeline import Router
 from graph.model.errors import LastroError
-from graph.model.query import ContextQuery
+from graph.model.query import ContextQuery, StrategyName
 from graph.model.scope import RESERVED_PREFIX
 from graph.model.units import ContextUnit, EdgeType, Kind, Metadata, Relation, Tool
 
@@ -36,6 +36,8 @@ async def warm(registry: Registry, ingest: Ingest, router: Router) -> None:
         ContextQuery(task_id=WARM_UP, step=UNITS, deadline_ms=DEADLINE_MS),
         ContextQuery(task_id=WARM_UP, deadline_ms=DEADLINE_MS),
         ContextQuery(session_id=WARM_UP, deadline_ms=DEADLINE_MS),
+        # The fallback is asked for when time is short already.
+        ContextQuery(unit_id=_id(UNITS - 1), strategy=StrategyName.RECENCY, deadline_ms=DEADLINE_MS),
     ]
     quick = 0
     try:

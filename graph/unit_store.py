@@ -22,8 +22,8 @@ from graph.unit_rows import StoredUnit, stored_unit, unit_row
 
 LINEAGE_FAN = 64
 """Edges read of one unit in one step of a lineage."""
-NEEDS_LEVELS = 6
-"""Levels that ``units/read_units_with_needs`` follows."""
+NEEDS_LEVELS = 4
+"""Levels that ``units/read_units_with_needs`` follows. Each costs Neo4j a fifth of a second of planning, and more when it is cold."""
 LINEAGE_LIMIT = 500
 """Units in one lineage answer."""
 _CURSOR = re.compile(r"\d{18} \S{1,128}")
@@ -90,7 +90,7 @@ class UnitStore:
     async def read_with_needs(
         self, scope: AuthorizedScope, unit_ids: Sequence[str], *, most: int, as_of_us: int = FOREVER_US, deadline_s: float = 5.0
     ) -> list[StoredUnit]:
-        """As ``read_many``, and with them at most ``most`` others that these cannot stand without, up to six edges away.
+        """As ``read_many``, and with them at most ``most`` others that these cannot stand without, up to four edges away.
 
         What a unit of the last level needs, and what the bound cut, is not among them: look at what they name, and ask again.
         """

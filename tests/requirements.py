@@ -28,14 +28,14 @@ KEPT: dict[str, tuple[str, ...]] = {
     "T5": ("security/test_places.py", "security/test_tenants.py"),
     "T6": ("security/test_keys.py", "security/test_doors.py"),
     "O1": ("unit/test_documentation.py", "unit/test_deployment.py", "cli/test_commands.py"),
-    "O2": ("integration/test_statements.py", "integration/test_engines.py"),
+    "O2": ("integration/test_statements_run.py", "integration/test_engines.py"),
     "O3": ("cli/test_commands.py", "api/test_client.py", "api/test_published.py"),
     "O7": ("integration/test_schema.py",),
     "O9": ("faults/test_crashes.py", "faults/test_database_away.py", "integration/test_connection.py"),
 }
 
 HOUSE: dict[str, tuple[str, ...]] = {
-    "statements": ("unit/test_statements.py", "integration/test_statements.py"),
+    "statements": ("unit/test_statements.py", "integration/test_statements_run.py"),
     "promises": ("unit/test_requirements.py",),
     "import": ("unit/test_importing.py", "unit/test_importers.py"),
     "refusals": ("api/test_refused_queries.py", "api/test_refused_units.py"),

@@ -20,7 +20,7 @@ FEWEST = 12
 HEADER_TOKENS = 20
 """What a unit's header costs beside its content at the least, in any model's form."""
 MOST_ROUNDS = 2
-"""How often more is asked for. Each round follows chains of dependencies and corrections for six edges, so this is their longest: twelve."""
+"""How often more is asked for. Each round follows chains of dependencies and corrections for four edges, so this is their longest: eight."""
 MOST_UNITS = 600
 """Whole units read for one answer at the most."""
 
@@ -95,7 +95,5 @@ def needed_by(stored: StoredUnit) -> Iterable[str]:
     yield from stored.superseder_ids
     yield from stored.result_ids
     for relation in stored.unit.relations:
-        if relation.edge_type is EdgeType.DEPENDENCY or (
-            relation.edge_type is EdgeType.CAUSATION and stored.unit.kind is Kind.TOOL_RESULT
-        ):
+        if relation.edge_type is EdgeType.DEPENDENCY or (relation.edge_type is EdgeType.CAUSATION and stored.unit.kind is Kind.TOOL_RESULT):
             yield relation.target_id

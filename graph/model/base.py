@@ -38,7 +38,8 @@ def check_text(text: str) -> str:
 def check_id(text: str) -> str:
     """The id itself when it is 1 to 128 visible characters."""
     check_text(text)
-    if not 1 <= len(text) <= MAX_ID_CHARACTERS or not text.isprintable() or any(c.isspace() for c in text):
+    # The one blank that counts as printable is the plain one.
+    if not 1 <= len(text) <= MAX_ID_CHARACTERS or not text.isprintable() or " " in text:
         raise PydanticCustomError("invalid_id", "not an id")
     return text
 

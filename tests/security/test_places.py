@@ -131,7 +131,6 @@ def test_a_pair_whose_result_is_out_of_sight_shows_the_call_alone(filled: At) ->
     assert "result" not in str(answer["receipt"])
 
 
-@pytest.mark.xfail(strict=True, reason="superseder_ids keeps the newest eight whoever may see them; see the report of this suite")
 def test_more_corrections_out_of_sight_than_a_unit_remembers_do_not_bring_it_back(filled: At) -> None:
     """A unit keeps the newest eight that replaced it; one in sight must count even when eight out of sight came after it."""
     stored(filled("o1", "a1"), unit("seen", "Mended.", task_id="t", relations=[edge("o1", "supersession")]))

@@ -73,7 +73,7 @@ def test_the_published_port_is_the_services() -> None:
 
 def test_the_image_holds_what_the_package_holds() -> None:
     dockerfile = (ROOT / "Dockerfile").read_text("utf-8")
-    packages = re.search(r'packages = \[(.*)\]', (ROOT / "pyproject.toml").read_text("utf-8"))
+    packages = re.search(r"packages = \[(.*)\]", (ROOT / "pyproject.toml").read_text("utf-8"))
     assert packages is not None
     for package in re.findall(r'"(\w+)"', packages[1]):
         assert f"COPY {package} {package}" in dockerfile

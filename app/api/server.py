@@ -1,0 +1,72 @@
+"""The service in a process of its own: uvicorn around the FastAPI application."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+from collections.abc import Callable
+
+import uvicorn
+
+from app.api.service import create_service
+from app.bootstrap import running
+from app.settings import EngineName, Settings
+from graph.model.errors import EngineFailure
+
+DRAIN_S = 10
+"""Seconds that requests under way have when the service is told to stop."""
+
+
+class StartFailed(EngineFailure):
+    code = "start_failed"
+    message = "The service did not start."
+    hint = "The lines above say why; `lastro doctor` checks the rest."
+
+
+def run_server(settings: Settings, announce: Callable[[str], None]) -> None:
+    """Serve until told to stop. ``announce`` is told where, once it listens.
+
+    Raises:
+        EngineFailure: the database or the port cannot be had.
+    """
+    service = create_service(settings, lambda: running(settings))
+    config = uvicorn.Config(
+        service,
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=DRAIN_S,
+        timeout_keep_alive=30,
+    )
+    place = f"embedded engine in {settings.data}" if settings.engine is EngineName.EMBEDDED else "Neo4j"
+    server = AnnouncedServer(config, lambda url: announce(f"lastro listens on {url} ({place})"))
+    # A start that fails is told below, by our own error; uvicorn would print the traceback and leave.
+    logging.getLogger("uvicorn.error").addFilter(lambda record: not record.getMessage().startswith("Traceback"))
+    with contextlib.suppress(SystemExit):
+        server.run()
+    failure = getattr(service.state, "start_failure", None)
+    if failure is not None:
+        raise failure
+    if not server.started:
+        raise StartFailed
+
+
+class AnnouncedServer(uvicorn.Server):
+    """Says where it listens once it does; the port may have been chosen by the system."""
+
+    def __init__(self, config: uvicorn.Config, announce: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self._announce = announce
+
+    async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
+        await super().startup(sockets)  # type: ignore[arg-type]
+        # What was loaded stays: taken out of the garbage collector's sight, or it walks all of it again while batches are parsed.
+        gc.collect()
+        gc.freeze()
+        for listening in self.servers:
+            for socket in listening.sockets:
+                address, port = socket.getsockname()[:2]
+                self._announce(f"http://{address}:{port}")
