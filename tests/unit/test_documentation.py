@@ -26,7 +26,9 @@ def settings_rows() -> list[str]:
         if isinstance(default, SecretStr):
             default = ""
         shown = default.value if isinstance(default, Enum) else default
-        rows.append(f"| `LASTRO_{name.upper()}` | {'' if shown in {None, ''} else f'`{shown}`' if name != 'data' else shown} | {field.description} |")
+        rows.append(
+            f"| `LASTRO_{name.upper()}` | {'' if shown in {None, ''} else f'`{shown}`' if name != 'data' else shown} | {field.description} |"
+        )
     return rows
 
 
@@ -53,11 +55,31 @@ def test_links_to_files_lead_somewhere(document: Path) -> None:
 
 def test_commands_that_documents_show_exist() -> None:
     known = {"demo", "serve", "import", "units", "context", "keys", "doctor"}
-    shown = {found for path in DOCUMENTS for found in re.findall(r"^\s*(?:\$ )?(?:\.venv/bin/)?lastro ([a-z]+)", path.read_text("utf-8"), re.MULTILINE)}
+    shown = {
+        found
+        for path in DOCUMENTS
+        for found in re.findall(r"^\s*(?:\$ )?(?:\.venv/bin/)?lastro ([a-z]+)", path.read_text("utf-8"), re.MULTILINE)
+    }
     assert shown <= known
 
 
-@pytest.mark.parametrize("command", [["demo"], ["serve"], ["import"], ["units", "list"], ["units", "show"], ["units", "lineage"], ["context"], ["keys", "create"], ["keys", "list"], ["keys", "revoke"], ["doctor"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["demo"],
+        ["serve"],
+        ["import"],
+        ["units", "list"],
+        ["units", "show"],
+        ["units", "lineage"],
+        ["context"],
+        ["keys", "create"],
+        ["keys", "list"],
+        ["keys", "revoke"],
+        ["doctor"],
+    ],
+    ids=" ".join,
+)
 def test_every_command_has_help_with_an_example_and_json(command: list[str]) -> None:
     result = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "120"})
     assert result.exit_code == 0
