@@ -20,10 +20,12 @@ from graph.order_keys import FOREVER_US, whole_range
 from graph.statements import Row
 from graph.unit_rows import StoredUnit, stored_unit, unit_row
 
+LARGE_BATCH = 64
+"""Units from which on a batch is first tried as if all of it were new."""
 LINEAGE_FAN = 64
 """Edges read of one unit in one step of a lineage."""
-NEEDS_LEVELS = 4
-"""Levels that ``units/read_units_with_needs`` follows. Each costs Neo4j a fifth of a second of planning, and more when it is cold."""
+NEEDS_LEVELS = 2
+"""Levels that ``units/read_units_with_needs`` follows."""
 LINEAGE_LIMIT = 500
 """Units in one lineage answer."""
 _CURSOR = re.compile(r"\d{18} \S{1,128}")
@@ -53,14 +55,24 @@ class UnitStore:
             LowerTrustSupersedes: C2.
             DatabaseBusy, DatabaseUnavailable: nothing was stored; send it again.
         """
+        ids = {item.unit.id for item in batch}
+        targets = {relation.target_id for item in batch for relation in item.unit.relations} - ids
+        tries = 0
 
         async def work(transaction: WriteTransaction) -> WriteResult:
+            nonlocal tries
+            tries += 1
+            # A large batch is nearly always new, and looking for each of its ids took a fifth of the write. So a few are looked for; if one
+            # that was not is taken, the unique key refuses the batch, and it is tried again with all of them looked for.
+            few = {batch[0].unit.id, batch[len(batch) // 2].unit.id, batch[-1].unit.id}
+            asked = ids if tries > 1 or len(batch) < LARGE_BATCH else few
             # Locked first: two writers of one tenant queue here; reading before locking would lose updates on every engine.
             await transaction.run("units/lock_tenant", scope)
-            asked = {item.unit.id for item in batch}
-            asked.update(relation.target_id for item in batch for relation in item.unit.relations)
-            rows = await transaction.run("units/read_stored_keys", scope, ids=sorted(asked))
+            rows = await transaction.run("units/read_stored_keys", scope, ids=sorted(asked | targets))
             stored = {str(row["id"]): row for row in rows}
+            if asked is not ids and not stored.keys().isdisjoint(few):
+                rows = await transaction.run("units/read_stored_keys", scope, ids=sorted(ids | targets))
+                stored = {str(row["id"]): row for row in rows}
             new = [item for index, item in enumerate(batch) if not _already_there(item, stored, index)]
             _check_targets(batch, new, stored)
             if new:
@@ -90,9 +102,9 @@ class UnitStore:
     async def read_with_needs(
         self, scope: AuthorizedScope, unit_ids: Sequence[str], *, most: int, as_of_us: int = FOREVER_US, deadline_s: float = 5.0
     ) -> list[StoredUnit]:
-        """As ``read_many``, and with them at most ``most`` others that these cannot stand without, up to four edges away.
+        """As ``read_many``, and with them at most ``most`` others: what these need, and what decides about that.
 
-        What a unit of the last level needs, and what the bound cut, is not among them: look at what they name, and ask again.
+        What the others depend on, and what the bound cut, is not among them: look at what they name, and ask again.
         """
         rows = await self._database.read(
             "units/read_units_with_needs", scope, ids=list(unit_ids), most=most // NEEDS_LEVELS, as_of_us=as_of_us, deadline_s=deadline_s

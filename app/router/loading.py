@@ -19,8 +19,10 @@ FEWEST = 12
 """Candidates whose texts are read at the least."""
 HEADER_TOKENS = 20
 """What a unit's header costs beside its content at the least, in any model's form."""
-MOST_ROUNDS = 2
-"""How often more is asked for. Each round follows chains of dependencies and corrections for four edges, so this is their longest: eight."""
+MOST_ROUNDS = 6
+"""How often more is asked for: the length of a chain of dependencies or corrections that is followed."""
+THIN = 32
+"""Dependencies of dependencies are followed while there are no more than this; beyond, a unit comes with what it depends on directly."""
 MOST_UNITS = 600
 """Whole units read for one answer at the most."""
 
@@ -32,8 +34,10 @@ class Loaded:
     units: dict[str, StoredUnit] = field(default_factory=dict[str, StoredUnit])
     considered: list[Candidate] = field(default_factory=list[Candidate])
     beyond_budget: list[Candidate] = field(default_factory=list[Candidate])
+    asked: set[str] = field(default_factory=set[str])
+    """Ids that were looked for, found or not."""
     unread: set[str] = field(default_factory=set[str])
-    """Ids that are needed and were not read, since that is more than the bounds allow; what hangs on them is left out."""
+    """Ids that decide about units and were not read, since that is more than the bounds allow; what hangs on them is left out."""
 
     @property
     def complete(self) -> bool:
@@ -61,7 +65,8 @@ async def load(store: UnitStore, plan: Plan, ranked: Sequence[Candidate]) -> Loa
     wanted: dict[str, None] = {}
     for item in considered:
         wanted |= dict.fromkeys((item.id, *item.superseded_by, *item.results))
-    asked: set[str] = set()
+    direct = set(wanted)
+    asked = loaded.asked
     for _ in range(MOST_ROUNDS):
         now = [unit_id for unit_id in wanted if unit_id not in asked][: MOST_UNITS - len(asked)]
         if not now:
@@ -69,16 +74,25 @@ async def load(store: UnitStore, plan: Plan, ranked: Sequence[Candidate]) -> Loa
         if plan.remaining_s <= 0:
             raise DeadlineExceeded
         asked.update(now)
-        # What these need comes along, some edges deep: a round trip for each edge took longer than the walk (docs/benchmarks.md).
+        # What these need comes along: a round trip for each edge took longer than the walk (docs/benchmarks.md).
         read = await store.read_with_needs(
             plan.scope, now, most=MOST_UNITS - len(asked), as_of_us=plan.window.as_of_us, deadline_s=plan.remaining_s
         )
         # As what is recorded after as_of is not read, what belongs to a later step of the task is not known yet.
-        loaded.units.update((item.unit.id, item) for item in read if not _is_later(item, plan.window))
-        more = sorted(item.unit.id for item in read if item.unit.id not in asked)
-        asked.update(more)
-        for unit_id in (*now, *more):
-            wanted |= dict.fromkeys(needed_by(loaded.units[unit_id]) if unit_id in loaded.units else ())
+        fresh = [item for item in read if not _is_later(item, plan.window)]
+        loaded.units.update((item.unit.id, item) for item in fresh)
+        asked.update(item.unit.id for item in read)
+        for item in fresh:
+            decides = dict.fromkeys(decided_by(item))
+            wanted |= decides
+            if item.unit.id in direct:
+                # What stands in for a candidate, or moves with it, is as much asked for as the candidate itself.
+                direct.update(decides)
+        must = {target for unit_id in direct & loaded.units.keys() for target in depended_on(loaded.units[unit_id])}
+        may = {target for item in loaded.units.values() for target in depended_on(item)} - asked - must
+        wanted |= dict.fromkeys(sorted(must))
+        if len(may) <= THIN:
+            wanted |= dict.fromkeys(sorted(may))
     loaded.unread = wanted.keys() - asked
     loaded.considered = [item for item in considered if item.id not in loaded.unread]
     loaded.beyond_budget[:0] = [item for item in considered if item.id in loaded.unread]
@@ -90,10 +104,14 @@ def _is_later(item: StoredUnit, window: Window) -> bool:
     return metadata.task_id == window.task_id and (metadata.task_step or 0) > window.step
 
 
-def needed_by(stored: StoredUnit) -> Iterable[str]:
-    """Ids of what decides whether and with what a unit may stand: who replaced it, its results or call, what it depends on."""
+def decided_by(stored: StoredUnit) -> Iterable[str]:
+    """Ids of what decides whether a unit may stand: who replaced it, its results or its call."""
     yield from stored.superseder_ids
     yield from stored.result_ids
-    for relation in stored.unit.relations:
-        if relation.edge_type is EdgeType.DEPENDENCY or (relation.edge_type is EdgeType.CAUSATION and stored.unit.kind is Kind.TOOL_RESULT):
-            yield relation.target_id
+    if stored.unit.kind is Kind.TOOL_RESULT:
+        yield from (relation.target_id for relation in stored.unit.relations if relation.edge_type is EdgeType.CAUSATION)
+
+
+def depended_on(stored: StoredUnit) -> Iterable[str]:
+    """Ids of what a unit depends on directly."""
+    return (relation.target_id for relation in stored.unit.relations if relation.edge_type is EdgeType.DEPENDENCY)

@@ -71,7 +71,7 @@ class Router:
         clock.lap("select")
         presented = present(plan, selection, self._adapters.tokenizers)
         clock.lap("render")
-        return _answer(plan, outcome, presented, clock, complete=loaded.complete)
+        return _answer(plan, outcome, presented, clock, complete=loaded.complete, shallow=selection.shallow)
 
 
 class Clock:
@@ -92,7 +92,7 @@ class Clock:
         return round((monotonic() - self.started) * 1000, 2)
 
 
-def _answer(plan: Plan, outcome: Outcome, presented: Presented, clock: Clock, *, complete: bool) -> ContextAnswer:
+def _answer(plan: Plan, outcome: Outcome, presented: Presented, clock: Clock, *, complete: bool, shallow: bool) -> ContextAnswer:
     ids = {item.stored.unit.id for item in presented.chosen}
     units = [
         # The unit was checked when it was written; it is not checked again on each read.
@@ -112,6 +112,8 @@ def _answer(plan: Plan, outcome: Outcome, presented: Presented, clock: Clock, *,
     ]
     neutral = sum(item.stored.content_tokens for item in presented.chosen)
     notes = [] if complete else ["Some chains of dependencies were longer than the bound; what hangs on them was left out."]
+    if shallow:
+        notes.append("Some units come with what they depend on directly; what that depends on was too much to read.")
     if plan.adapter is None:
         notes.append("No model was named: there is no payload, and tokens are counted in o200k_base.")
     receipt = Receipt(

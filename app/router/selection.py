@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from app.governance.admission import Allowed, Refused, admit, current
-from app.router.loading import Loaded, needed_by
+from app.governance.admission import Refused, admit, current
+from app.router.loading import Loaded, decided_by, depended_on
 from app.router.planner import Plan
 from graph.model.answer import LeftOut, LeftOutReason, PathStep
 from graph.model.candidates import Candidate
@@ -51,6 +51,8 @@ class Selection:
     left_out: list[LeftOut] = field(default_factory=list[LeftOut])
     tokens: int = 0
     """Upper estimate in the target model's tokens, frame included."""
+    shallow: bool = False
+    """Whether some unit came with what it depends on directly, and not with what that depends on."""
 
 
 def rank(candidates: Sequence[Candidate], query: ContextQuery) -> list[Candidate]:
@@ -114,6 +116,7 @@ def select(plan: Plan, loaded: Loaded, unit_tokens: Callable[[Candidate], int]) 
         if item.id not in chosen:
             left.setdefault(item.id, item)
     selection.left_out = list(left.values())
+    selection.shallow = picker.shallow
     return selection
 
 
@@ -150,22 +153,39 @@ class _Picker:
         self.query = query
         self.loaded: Mapping[str, StoredUnit] = loaded.units
         self._unread = loaded.unread
+        self._asked = loaded.asked
+        self.shallow = False
+        """Whether a unit came with its direct dependencies only."""
         self._pairs: dict[str, tuple[str, ...]] = {}
         self._blocks: dict[str, int] = {}
 
     def needs(self, unit_id: str) -> list[str] | Refused:
-        """The unit with its pair and what it depends on, dependencies first; Refused when one of them may not enter."""
+        """The unit with its pair and what it depends on, dependencies first; Refused when one of them may not enter.
+
+        Dependencies are followed to their end where they were read that far; otherwise the unit comes with its direct ones.
+        """
+        whole = self._gathered(unit_id, deep=True)
+        if whole is not None:
+            return whole
+        self.shallow = True
+        direct = self._gathered(unit_id, deep=False)
+        return direct if direct is not None else Refused(LeftOutReason.INCOMPLETE)
+
+    def _gathered(self, unit_id: str, *, deep: bool) -> list[str] | Refused | None:
+        """As ``needs``, to the end of all dependencies or the direct ones only; None when one of them was not read."""
         order: list[str] = []
         seen: set[str] = set()
-        # Depth first without recursion: a chain of dependencies may be long. (id, True) is visited after its needs.
-        stack: list[tuple[str, bool]] = [(unit_id, False)]
+        # Depth first without recursion: a chain of dependencies may be long. Ready is a unit whose needs are in the order already.
+        stack: list[tuple[str, int, bool]] = [(unit_id, 0, False)]
         while stack:
-            at, ready = stack.pop()
+            at, depth, ready = stack.pop()
             if ready:
                 order.extend(member for member in self._pair(at) if member not in order)
                 continue
+            if at not in self._asked:
+                return None
             if self.cut_short(at):
-                return Refused(LeftOutReason.INCOMPLETE)
+                return None if deep and depth > 0 else Refused(LeftOutReason.INCOMPLETE)
             if not self.query.include_history and at in self.loaded:
                 at = current(at, self.loaded)
             if at in seen:
@@ -173,16 +193,21 @@ class _Picker:
             pair = self._pair(at)
             seen.update(pair)
             for member in pair:
-                stored = self.loaded.get(member)
-                verdict = admit(stored, self.loaded, self.query) if stored is not None else Refused(LeftOutReason.INCOMPLETE)
-                if isinstance(verdict, Allowed) and self.cut_short(member):
-                    verdict = Refused(LeftOutReason.INCOMPLETE)
-                if isinstance(verdict, Refused):
-                    return verdict if member == unit_id else Refused(LeftOutReason.INCOMPLETE)
-            stack.append((at, True))
-            for member in pair:
-                stack.extend((target, False) for target in self._dependencies(member))
+                refused = self._refusal(member)
+                if refused is not None:
+                    return refused if member == unit_id else Refused(LeftOutReason.INCOMPLETE)
+            stack.append((at, depth, True))
+            if deep or depth == 0:
+                stack.extend((target, depth + 1, False) for member in pair for target in depended_on(self.loaded[member]))
         return order
+
+    def _refusal(self, unit_id: str) -> Refused | None:
+        """Why a unit may not enter, if it may not."""
+        stored = self.loaded.get(unit_id)
+        if stored is None or self.cut_short(unit_id):
+            return Refused(LeftOutReason.INCOMPLETE)
+        verdict = admit(stored, self.loaded, self.query)
+        return verdict if isinstance(verdict, Refused) else None
 
     def cut_short(self, unit_id: str) -> bool:
         """Whether something that decides about a unit, or about one that replaced it, was not read."""
@@ -196,14 +221,11 @@ class _Picker:
             if stored is None or at in seen:
                 continue
             seen.add(at)
-            if not self._unread.isdisjoint(needed_by(stored)):
+            if not self._unread.isdisjoint(decided_by(stored)):
                 return True
             if not self.query.include_history:
                 pending.extend(stored.superseder_ids)
         return False
-
-    def _dependencies(self, unit_id: str) -> list[str]:
-        return [relation.target_id for relation in self.loaded[unit_id].unit.relations if relation.edge_type is EdgeType.DEPENDENCY]
 
     def _pair(self, unit_id: str) -> tuple[str, ...]:
         """A call with its results, call first; a unit that is neither stands alone."""
