@@ -21,6 +21,7 @@ BATCH_UNITS = 500
 BATCH_BYTES = 4 * 1024 * 1024
 """A batch is closed early at this size of content, well under the body limit of the service."""
 HEAD_BYTES = 64 * 1024
+TASKS_NAMED = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +46,16 @@ class ImportReport:
     notes: dict[str, int] = field(default_factory=dict[str, int])
     """What was changed to make a text acceptable, and how often."""
     task_ids: list[str] = field(default_factory=list[str])
+    """The first tasks that the units belong to."""
 
     def add(self, piece: Piece) -> None:
         """Note a run and what had to be changed in it."""
         if piece.task_id is not None:
             self.runs += 1
-            if piece.task_id not in self.task_ids:
-                self.task_ids.append(piece.task_id)
+        for unit in piece.units:
+            task_id = unit.metadata.task_id
+            if task_id is not None and len(self.task_ids) < TASKS_NAMED and task_id not in self.task_ids:
+                self.task_ids.append(task_id)
         for note, times in piece.notes.items():
             self.notes[note] = self.notes.get(note, 0) + times
 

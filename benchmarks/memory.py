@@ -45,7 +45,7 @@ def _one(folder: Path, heap: int, units: int, on_progress: OnProgress) -> list[F
             written += len(made.units)
             on_progress(f"heap {heap} MiB: writing", written, units)
         for number in range(QUERIES):
-            door.context({"unit_id": unit_id(number * units // QUERIES), "budget_tokens": 2_000, "model": "gpt-5.2", "deadline_ms": 10_000})
+            door.context({"unit_id": unit_id(number * units // QUERIES), "budget_tokens": 2_000, "model": "gpt-5.2", "deadline_ms": 60_000})
             on_progress(f"heap {heap} MiB: asking", number + 1, QUERIES)
         service_full, engine_full = memory_of(served.pid), memory_of(child)
         door.close()

@@ -23,7 +23,7 @@ NAME = "tau"
 FILE = Path("tau_airline") / "runs.jsonl"
 BUDGET = 600
 MODEL = "gpt-5.2"
-DEADLINE_MS = 10_000
+DEADLINE_MS = 60_000
 MOST_S = 120.0
 """Contexts are asked for every step until this has passed; then the rest of the runs is left."""
 

@@ -63,7 +63,7 @@ class ContextStore:
             direction: {**{edge_type.value.upper(): weight for edge_type, weight in by_type.items()}, **NO_DIRECTION}
             for direction, by_type in walk.weights.items()
         }
-        rows = await self._database.read(
+        answer = await self._database.read(
             "context/traverse_units",
             scope,
             deadline_s=deadline_s,
@@ -78,6 +78,7 @@ class ContextStore:
             width=walk.width,
             limit=walk.limit,
         )
+        rows: list[Row] = answer[0]["rows"]
         via = {str(row["id"]): row["via"] for row in rows}
         found = [
             candidate(row, float(row["activation"]), "start" if row["via"] is None else "reached", _path(str(row["id"]), via))

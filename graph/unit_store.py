@@ -109,7 +109,7 @@ class UnitStore:
         rows = await self._database.read(
             "units/read_units_with_needs", scope, ids=list(unit_ids), most=most // NEEDS_LEVELS, as_of_us=as_of_us, deadline_s=deadline_s
         )
-        return [stored_unit(row) for row in rows]
+        return [stored_unit(row) for row in rows[0]["rows"]]
 
     async def page(
         self,

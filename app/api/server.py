@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import logging
+import socket
 from collections.abc import Callable
 
 import uvicorn
@@ -30,6 +31,7 @@ def run_server(settings: Settings, announce: Callable[[str], None]) -> None:
     Raises:
         EngineFailure: the database or the port cannot be had.
     """
+    _refuse_taken_port(settings)
     service = create_service(settings, lambda: running(settings))
     config = uvicorn.Config(
         service,
@@ -54,6 +56,19 @@ def run_server(settings: Settings, announce: Callable[[str], None]) -> None:
         raise StartFailed
 
 
+def _refuse_taken_port(settings: Settings) -> None:
+    """Said before the engine is started, not after."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.host, settings.port))
+        except OSError:
+            raise StartFailed(
+                f"Nothing can listen on {settings.host}:{settings.port}.", hint="Another service may be there: --port 0 takes a free port."
+            ) from None
+
+
 class AnnouncedServer(uvicorn.Server):
     """Says where it listens once it does; the port may have been chosen by the system."""
 
@@ -67,6 +82,6 @@ class AnnouncedServer(uvicorn.Server):
         gc.collect()
         gc.freeze()
         for listening in self.servers:
-            for socket in listening.sockets:
-                address, port = socket.getsockname()[:2]
+            for bound in listening.sockets:
+                address, port = bound.getsockname()[:2]
                 self._announce(f"http://{address}:{port}")

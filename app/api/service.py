@@ -53,7 +53,7 @@ def create_service(settings: Settings, running: Callable[[], AbstractAsyncContex
         version=version("lastro"),
         summary="One vendor-neutral graph of what an organisation's agents know.",
         lifespan=lifespan,
-        docs_url="/docs",
+        docs_url=None,  # its page loads scripts from elsewhere; /openapi.json is the document
         redoc_url=None,
     )
     service.include_router(routes.probes)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.bootstrap import running
+from app.bootstrap import Lastro, running
+from app.cli.output import err
 from app.client import LastroClient
 from app.operations import LocalOperations, Operations
 from app.settings import EngineName, load_settings
@@ -33,6 +34,11 @@ class Target:
         return self.url is not None and self.engine is None and self.data is None
 
     @property
+    def place(self) -> str:
+        """Where is looked, for people."""
+        return str(self.url) if self.remote else f"the local store, tenant {self.tenant}"
+
+    @property
     def name(self) -> str:
         """What tells two stores apart, for import checkpoints."""
         if self.remote:
@@ -40,6 +46,16 @@ class Target:
         settings = load_settings(engine=self.engine, data=self.data)
         place = str(settings.data.resolve()) if settings.engine is EngineName.EMBEDDED else settings.neo4j_uri
         return f"{settings.engine} {place} {self.tenant} {self.agent}"
+
+
+@asynccontextmanager
+async def opened(target: Target) -> AsyncGenerator[Lastro]:
+    """The local store, started and stopped around the block; says on a terminal that this takes a moment."""
+    stack = AsyncExitStack()
+    with err.status("opening the store …"):
+        lastro = await stack.enter_async_context(running(load_settings(engine=target.engine, data=target.data), warm_up=False))
+    async with stack:
+        yield lastro
 
 
 @asynccontextmanager
@@ -53,10 +69,12 @@ async def operations(target: Target) -> AsyncGenerator[Operations]:
     if target.remote:
         if target.url is None or not target.key:
             raise CommandRefused("LASTRO_URL is set without LASTRO_KEY.", hint="Set both, or neither to work on the local store.")
+        if not target.url.startswith(("http://", "https://")):
+            raise CommandRefused("LASTRO_URL is not a web address.", hint="It begins with http:// or https://.")
         async with LastroClient(target.url, target.key, session_id=target.session) as client:
             yield client
         return
-    async with running(load_settings(engine=target.engine, data=target.data), warm_up=False) as lastro:
+    async with opened(target) as lastro:
         scope = lastro.registry.local(target.tenant, target.agent, session_id=target.session)
         await lastro.registry.ensure_tenant(scope)
         yield LocalOperations(lastro, scope)

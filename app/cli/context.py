@@ -13,12 +13,16 @@ from app.cli.access import Target, operations
 from app.cli.answer_view import show_answer
 from graph.model.answer import ContextAnswer
 from graph.model.base import as_domain_error
+from graph.model.errors import CommandRefused
 from graph.model.query import DEFAULT_BUDGET_TOKENS, DEFAULT_DEADLINE_MS, ContextQuery
 
 EXAMPLES = (
     "Examples:  lastro context --task incident-4711 --step 12 --budget 600 --model gpt-5.2   |   "
     "lastro context --unit UNIT --model claude-opus-4-8 --json"
 )
+
+COLD_DEADLINE_MS = 20_000
+"""An engine that was started for one question has planned and compiled nothing yet."""
 
 
 def context(
@@ -33,7 +37,10 @@ def context(
     question: Annotated[str | None, typer.Option(help="Question to put after the context.", show_default=False)] = None,
     as_of: Annotated[str | None, typer.Option(help="Only what was recorded by then (RFC 3339).", show_default=False)] = None,
     history: Annotated[bool, typer.Option("--history", help="Superseded units too.")] = False,
-    deadline_ms: Annotated[int, typer.Option(help="Most time for the answer, ms.")] = DEFAULT_DEADLINE_MS,
+    deadline_ms: Annotated[
+        int | None,
+        typer.Option(help="Most time for the answer, ms: 500 of a service, 20000 of a store that is opened cold.", show_default=False),
+    ] = None,
     payload: Annotated[bool, typer.Option("--payload", help="Print the model's payload and nothing else.")] = False,
     url: options.Url = None,
     key: options.Key = None,
@@ -44,6 +51,9 @@ def context(
     as_json: options.Json = False,
 ) -> None:
     """Answer a context query: the units that matter, what they cost, and why the others were left out."""
+    target = Target(url, key, engine, data, tenant, agent)
+    if payload and model is None:
+        raise CommandRefused("--payload needs a model.", hint="Add --model, or set LASTRO_MODEL.")
     asked = {
         "task_id": task,
         "step": step,
@@ -54,12 +64,12 @@ def context(
         "question": question,
         "as_of": as_of,
         "include_history": history,
-        "deadline_ms": deadline_ms,
+        "deadline_ms": deadline_ms if deadline_ms is not None else (DEFAULT_DEADLINE_MS if target.remote else COLD_DEADLINE_MS),
     }
     query = query_of({name: value for name, value in asked.items() if value is not None})
 
     async def work() -> ContextAnswer:
-        async with operations(Target(url, key, engine, data, tenant, agent)) as door:
+        async with operations(target) as door:
             return await door.context(query)
 
     answer = asyncio.run(work())
@@ -69,6 +79,8 @@ def context(
         output.print_json(answer)
     else:
         show_answer(answer)
+        if not answer.units and not answer.receipt.candidates:
+            output.err.print(f"Nothing is stored there for this caller ({target.place}). `lastro units list` shows what is.", markup=False)
 
 
 def query_of(asked: dict[str, Any]) -> ContextQuery:

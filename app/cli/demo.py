@@ -14,9 +14,9 @@ from time import monotonic
 from typing import Annotated, Any
 
 import typer
-from rich.columns import Columns
 from rich.panel import Panel
 from rich.rule import Rule
+from rich.table import Table
 from rich.text import Text
 
 from app.bootstrap import running
@@ -26,6 +26,7 @@ from app.importing import ImportReport, import_file
 from app.operations import LocalOperations
 from app.settings import EngineName, load_settings
 from graph.model.answer import ContextAnswer
+from graph.model.errors import ImportRefused
 from graph.model.query import ContextQuery
 
 EXAMPLES = "Examples:  lastro demo   |   lastro demo --step 9 --budget 900   |   lastro demo --file run.json"
@@ -36,7 +37,9 @@ SHIPPED_STEP = 16
 GPT, CLAUDE = "gpt-5.2", "claude-opus-4-8"
 DEADLINE_MS = 10_000
 """A first question on a cold or busy machine may take longer than the half second of a running service."""
-PAYLOAD_LINES = 34
+PAYLOAD_LINES = 60
+SIDE_BY_SIDE = 100
+"""Columns of a terminal from which on two payloads stand beside each other."""
 
 
 def demo(
@@ -75,6 +78,8 @@ async def _demo(file: Path | None, step: int | None, budget: int, keep: Path | N
             began = monotonic()
             report = await import_file(door, source)
             laps.append((f"import {report.written} units", monotonic() - began))
+            if not report.task_ids:
+                raise ImportRefused("No unit of the file belongs to a task.", hint="Give a transcript, or units with metadata.task_id.")
             task = report.task_ids[-1]
             asked_step = step if step is not None else (SHIPPED_STEP if file is None else await _last_step(door, task))
             answers: list[ContextAnswer] = []
@@ -116,11 +121,17 @@ def _show(task: str, step: int, budget: int, report: ImportReport, answers: list
     show_tree(first)
     show_left_out(first)
     show_receipt(first)
-    output.out.print(Rule("the same units as two models get them"))
+    output.out.print(Rule("as two models get it, in the order of each one's attention"))
     panels = [_payload_panel(answer) for answer in answers]
-    output.out.print(Columns(panels, equal=True, expand=True) if output.out.width >= 100 else panels[0])  # noqa: PLR2004 (columns of a terminal)
-    if output.out.width < 100:  # noqa: PLR2004 (as above)
-        output.out.print(panels[1])
+    if output.out.width < SIDE_BY_SIDE:
+        for panel in panels:
+            output.out.print(panel)
+        return
+    grid = Table.grid(expand=True)
+    for _ in panels:
+        grid.add_column(ratio=1)
+    grid.add_row(*panels)
+    output.out.print(grid)
 
 
 def _payload_panel(answer: ContextAnswer) -> Panel:

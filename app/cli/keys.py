@@ -12,12 +12,10 @@ from typing import Annotated, TypeVar
 import typer
 from pydantic import ValidationError
 
-from app.bootstrap import running
 from app.cli import options, output
-from app.cli.access import Target
+from app.cli.access import Target, opened
 from app.client import LastroClient
 from app.registry.key_operations import KeyOperations, RegistryKeys
-from app.settings import load_settings
 from graph.model.base import as_domain_error
 from graph.model.errors import CommandRefused
 from graph.model.keys import CreatedKey, KeyList, KeyRequest
@@ -124,11 +122,16 @@ async def _door(target: Target, tenant: str | None) -> AsyncGenerator[KeyOperati
         if target.url is None or not target.key:
             raise CommandRefused("LASTRO_URL is set without LASTRO_KEY.", hint="Set both, or neither to work on the store itself.")
         async with LastroClient(target.url, target.key) as client:
+            # The service knows one tenant for this key: naming another must not make, show or revoke anything in this one.
+            if tenant is not None and any(item.tenant_id != tenant for item in (await client.list_keys()).keys):
+                raise CommandRefused(
+                    "The key belongs to another tenant than --tenant.", hint="Leave --tenant out, or use that tenant's key."
+                )
             yield client
         return
     if tenant is None:
         raise CommandRefused("--tenant is needed to work on the store itself.", hint="For example: --tenant acme")
-    async with running(load_settings(engine=target.engine, data=target.data), warm_up=False) as lastro:
+    async with opened(target) as lastro:
         yield RegistryKeys(lastro.registry, lastro.registry.local(tenant, "cli"))
 
 

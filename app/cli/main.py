@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import sys
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
 from app.cli import context, demo, doctor, importing, keys, output, serve, units
-from graph.model.errors import EngineFailure, InvalidInput, LastroError, Unavailable
+from graph.model.errors import DeadlineExceeded, EngineFailure, InvalidInput, LastroError, Unavailable
 
 app = typer.Typer(
     name="lastro",
@@ -25,6 +27,16 @@ app.add_typer(units.app, name="units")
 app.command(epilog=context.EXAMPLES)(context.context)
 app.add_typer(keys.app, name="keys")
 app.command(epilog=doctor.EXAMPLES)(doctor.doctor)
+
+
+@app.callback(invoke_without_command=True)
+def lastro(
+    version_asked: Annotated[bool, typer.Option("--version", help="Say which version this is.", is_eager=True)] = False,
+) -> None:
+    """Keeps what agents know in one graph, and gives each the part that helps, may be seen and fits."""
+    if version_asked:
+        output.out.print(f"lastro {version('lastro')}", markup=False)
+        raise typer.Exit
 
 
 def run() -> None:
@@ -44,4 +56,5 @@ def exit_code(error: LastroError) -> int:
     """2 for input that cannot be accepted, 3 when trying later can help, 1 otherwise."""
     if isinstance(error, InvalidInput):
         return output.EXIT_USAGE
-    return output.EXIT_UNAVAILABLE if isinstance(error, Unavailable | EngineFailure) else output.EXIT_REFUSED
+    later = isinstance(error, Unavailable | EngineFailure | DeadlineExceeded)
+    return output.EXIT_UNAVAILABLE if later else output.EXIT_REFUSED

@@ -35,9 +35,10 @@ def list_(
     as_json: options.Json = False,
 ) -> None:
     """List units, newest first."""
+    target = Target(url, key, engine, data, tenant, agent)
 
     async def work() -> UnitPage:
-        async with operations(Target(url, key, engine, data, tenant, agent)) as door:
+        async with operations(target) as door:
             return await door.list_units(session_id=session, task_id=task, limit=limit, cursor=cursor)
 
     page = asyncio.run(work())
@@ -49,6 +50,8 @@ def list_(
         [(unit.id, unit.kind, _step(unit), unit.metadata.agent_id or "", unit.content) for unit in page.units],
         right=(2,),
     )
+    if not page.units:
+        output.err.print(f"Nothing is stored there for this caller ({target.place}).", markup=False)
     if page.next is not None:
         output.err.print(f"There may be more: --cursor {page.next}", markup=False, soft_wrap=True)
 

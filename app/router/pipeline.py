@@ -112,6 +112,8 @@ def _answer(plan: Plan, outcome: Outcome, presented: Presented, clock: Clock, *,
     ]
     neutral = sum(item.stored.content_tokens for item in presented.chosen)
     notes = [] if complete else ["Some chains of dependencies were longer than the bound; what hangs on them was left out."]
+    if presented.rendered is not None:
+        notes += presented.rendered.notes
     if shallow:
         notes.append("Some units come with what they depend on directly; what that depends on was too much to read.")
     if plan.adapter is None:

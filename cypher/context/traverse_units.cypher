@@ -1,9 +1,10 @@
 // mode: read
 // params: tenant_id: str, scope_keys: list[str], seeds: list[dict], task_id: str, step: int, as_of_us: int, weights: dict, decay: float, fan: int, sample: int, width: int, limit: int
-// returns: id: str, kind: str, trust: str, epistemic_status: str, agent_id: str, actor: str, timestamp: str, task_id: str, task_step: int, tool_name: str, content_tokens: int, superseder_ids: list[str], result_ids: list[str], activation: float, via: list, sampled: bool
+// returns: rows: list[dict]
 // scope: tenant
 // Three weighted hops from the seeds in one round trip, without any text. Each neighbourhood is cut inside its own subquery: `$sample` edges are read at a hub and the newest `$fan` of them kept; `$width` units go on to the next hop. What flows back from a unit is diluted by how many depend on it, so that a hub does not pull in everything.
 // Each hop is gathered inside its own subquery: an empty frontier then loses nothing, and no list of units is a grouping key, which the embedded engine compared row by row (two fifths of the time, docs/benchmarks.md).
+// All rows come in one record: the driver takes longer to receive a record than the database to make it (docs/benchmarks.md).
 UNWIND $seeds AS seed
 MATCH (u:ContextUnit {tenant_id: $tenant_id, id: seed.id})
 WHERE u.scope_key IN $scope_keys AND u.recorded_us <= $as_of_us
@@ -88,7 +89,7 @@ CALL (hop2, visited) {
 UNWIND hop0 + hop1 + hop2 + hop3 AS reached
 WITH reached.unit AS u, reached.activation AS activation, reached.via AS via, reached.sampled AS sampled
 ORDER BY activation DESC, u.id LIMIT $limit
-RETURN u.id AS id, u.kind AS kind, u.trust AS trust, u.epistemic_status AS epistemic_status, u.agent_id AS agent_id, u.actor AS actor,
-       toString(u.timestamp) AS timestamp, u.task_id AS task_id, u.task_step AS task_step, u.tool_name AS tool_name,
-       u.content_tokens AS content_tokens, coalesce(u.superseder_ids, []) AS superseder_ids, coalesce(u.result_ids, []) AS result_ids,
-       activation, via, sampled
+RETURN collect({id: u.id, kind: u.kind, trust: u.trust, epistemic_status: u.epistemic_status, agent_id: u.agent_id, actor: u.actor,
+         timestamp: toString(u.timestamp), task_id: u.task_id, task_step: u.task_step, tool_name: u.tool_name,
+         content_tokens: u.content_tokens, superseder_ids: coalesce(u.superseder_ids, []), result_ids: coalesce(u.result_ids, []),
+         activation: activation, via: via, sampled: sampled}) AS rows
