@@ -80,7 +80,7 @@ def completed(unit: ContextUnit, scope: AuthorizedScope) -> ContextUnit:
     place = unit.scope
     if place == Scope():
         place = Scope(organization_id=scope.organization_id, assessment_id=scope.assessment_id)
-    elif scope_key(place.organization_id, place.assessment_id) not in scope.visible_scope_keys:
+    elif scope_key(place.organization_id, place.assessment_id) not in _writable(scope):
         raise AgentMismatch(
             "The unit's scope is not the one this request is in.",
             hint="Send Lastro-Organization and Lastro-Assessment headers that match the unit's scope, within the key's bounds.",
@@ -94,3 +94,10 @@ def completed(unit: ContextUnit, scope: AuthorizedScope) -> ContextUnit:
             ),
         }
     )
+
+
+def _writable(scope: AuthorizedScope) -> list[str]:
+    """Scope keys that may be written: what may be read, but for a bound key only where the request is, never upwards from there."""
+    if scope.principal.bound == Scope():
+        return scope.visible_scope_keys
+    return [scope_key(scope.organization_id, scope.assessment_id)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from graph import order_keys
 from graph.connection import Database
@@ -114,6 +114,20 @@ class ContextStore:
             limit=limit,
         )
         return _ranked(rows)
+
+    async def rules_of_task(self, scope: AuthorizedScope, window: Window, limit: int, *, deadline_s: float) -> list[Candidate]:
+        """The constraints of authority over the window's task, newest first."""
+        rows = await self._database.read(
+            "context/read_rules_by_task",
+            scope,
+            deadline_s=deadline_s,
+            task_id=window.task_id,
+            step=window.step,
+            as_of_us=window.as_of_us,
+            sample=CONSTRAINT_SAMPLE,
+            limit=limit,
+        )
+        return [replace(item, reason="rule") for item in _ranked(rows)]
 
     async def _recent(
         self, order: str, scope: AuthorizedScope, keys: tuple[str, str], window: Window, limit: int, deadline_s: float

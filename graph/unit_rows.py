@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any, cast
 
 import orjson
@@ -29,6 +29,8 @@ from graph.model.units import (
 )
 from graph.statements import Row
 
+MOST_AHEAD = timedelta(days=1)
+
 
 @dataclass(frozen=True, slots=True)
 class StoredUnit:
@@ -45,6 +47,8 @@ def unit_row(unit: ContextUnit, principal: Principal, digest: str, content_token
     metadata = unit.metadata
     at = metadata.timestamp or recorded_at
     tenant = principal.tenant_id
+    # A writer's clock must not put its units before everybody's for all time: order goes by at most a day ahead of ours.
+    order_at = min(at, recorded_at + MOST_AHEAD)
     tool = metadata.tool
     properties: dict[str, object] = {
         "kind": unit.kind.value,
@@ -66,7 +70,7 @@ def unit_row(unit: ContextUnit, principal: Principal, digest: str, content_token
         "content_tokens": content_tokens,
         "timestamp_given": metadata.timestamp is not None,
         "recorded_us": order_keys.microseconds(recorded_at),
-        "tenant_order": order_keys.tenant_order(tenant, at, unit.id),
+        "tenant_order": order_keys.tenant_order(tenant, order_at, unit.id),
     }
     if metadata.provenance:
         properties["provenance"] = _json([source.model_dump(exclude_none=True) for source in metadata.provenance])
@@ -79,10 +83,10 @@ def unit_row(unit: ContextUnit, principal: Principal, digest: str, content_token
         if tool.arguments is not None:
             properties["tool_arguments"] = _json(tool.arguments)
     if metadata.session_id is not None:
-        properties["session_order"] = order_keys.session_order(tenant, metadata.session_id, at, unit.id)
+        properties["session_order"] = order_keys.session_order(tenant, metadata.session_id, order_at, unit.id)
     if metadata.task_id is not None:
-        properties["task_order"] = order_keys.task_order(tenant, metadata.task_id, at, unit.id)
-        properties["task_step_order"] = order_keys.task_step_order(tenant, metadata.task_id, metadata.task_step, at, unit.id)
+        properties["task_order"] = order_keys.task_order(tenant, metadata.task_id, order_at, unit.id)
+        properties["task_step_order"] = order_keys.task_step_order(tenant, metadata.task_id, metadata.task_step, order_at, unit.id)
     return {"id": unit.id, "properties": properties, "timestamp": at.isoformat(), "recorded_at": recorded_at.isoformat()}
 
 

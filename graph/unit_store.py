@@ -255,6 +255,7 @@ async def _link_memberships(transaction: WriteTransaction, scope: AuthorizedScop
     sessions: dict[tuple[str, str], list[str]] = defaultdict(list)
     tasks: dict[str, list[str]] = defaultdict(list)
     constraints: dict[str, list[str]] = defaultdict(list)
+    rules: dict[str, list[str]] = defaultdict(list)
     for unit in units:
         metadata = unit.metadata
         if metadata.session_id is not None:
@@ -263,12 +264,16 @@ async def _link_memberships(transaction: WriteTransaction, scope: AuthorizedScop
             tasks[metadata.task_id].append(unit.id)
             if unit.kind is Kind.CONSTRAINT:
                 constraints[metadata.task_id].append(unit.id)
+                if unit.trust.authority:
+                    rules[metadata.task_id].append(unit.id)
     for (session_id, agent_id), unit_ids in sessions.items():
         await transaction.run("units/merge_session", scope, session_id=session_id, agent_id=agent_id, unit_ids=unit_ids)
     for task_id, unit_ids in tasks.items():
         await transaction.run("units/merge_task", scope, task_id=task_id, unit_ids=unit_ids)
     for task_id, unit_ids in constraints.items():
         await transaction.run("units/bind_constraints", scope, task_id=task_id, unit_ids=unit_ids)
+    for task_id, unit_ids in rules.items():
+        await transaction.run("units/bind_rules", scope, task_id=task_id, unit_ids=unit_ids)
 
 
 def _is_call(unit_id: str, inside: dict[str, ContextUnit], stored: dict[str, Row]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 
+from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.problems import problem
@@ -47,6 +48,8 @@ class Guard:
 
         try:
             await self._app(scope, receive, note_start)
+        except ClientDisconnect:
+            log.debug("request %s: the caller left", trace_id)
         except Exception as failure:  # noqa: BLE001 (the last line: whatever a defect raises becomes an answer without its text)
             # The exception's own text may hold content; its type and place do not.
             last = failure.__traceback__

@@ -12,6 +12,7 @@ STATUS: dict[str, int] = {
     # 400: the body cannot be read at all; 413: it is too much; 422: it can be read and is not acceptable.
     "invalid_json": 400,
     "body_too_large": 413,
+    "body_too_slow": 408,
     "batch_too_large": 413,
     "content_too_large": 413,
     "too_large": 413,

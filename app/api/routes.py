@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
@@ -12,7 +13,7 @@ from app.registry.permissions import Action
 from app.registry.registry import Credential
 from graph.model.answer import ContextAnswer, Lineage
 from graph.model.base import Model, check_id, parse
-from graph.model.errors import BodyTooLarge, InvalidField, InvalidId, InvalidJson
+from graph.model.errors import BodyTooLarge, BodyTooSlow, InvalidField, InvalidId, InvalidJson
 from graph.model.query import ContextQuery
 from graph.model.scope import AuthorizedScope
 from graph.model.units import ContextUnit, UnitBatch, UnitPage, WriteResult
@@ -20,6 +21,8 @@ from graph.model.units import ContextUnit, UnitBatch, UnitPage, WriteResult
 probes = APIRouter(tags=["probes"])
 v1 = APIRouter(prefix="/v1")
 
+BODY_DEADLINE_S = 10.0
+"""A body that takes longer holds a place that others need."""
 DEPTH_MOST = 10
 PAGE_MOST = 200
 
@@ -155,6 +158,17 @@ async def body(request: Request) -> bytes:
     kind = request.headers.get("content-type", "application/json").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise InvalidJson(hint="Send Content-Type: application/json.")
+    told = request.headers.get("content-length", "")
+    if told.isdigit() and (len(told) > 15 or int(told) > most):  # noqa: PLR2004 (digits of a size that exists)
+        raise BodyTooLarge(f"The body is over the limit of {most} bytes.")
+    try:
+        async with asyncio.timeout(BODY_DEADLINE_S):
+            return await _received(request, most)
+    except TimeoutError:
+        raise BodyTooSlow from None
+
+
+async def _received(request: Request, most: int) -> bytes:
     parts: list[bytes] = []
     size = 0
     async for part in request.stream():

@@ -13,7 +13,7 @@ from app.cli import options, output
 from app.cli.access import Target, operations
 from app.importing import Checkpoint, ImportReport, Progress, import_file
 from app.settings import load_settings
-from graph.model.errors import Unavailable
+from graph.model.errors import ImportRefused, Unavailable
 
 EXAMPLES = (
     "Examples:  lastro import run.json   |   lastro import runs.jsonl --format openai-chat --task nightly   |   "
@@ -36,6 +36,8 @@ def import_(
     as_json: options.Json = False,
 ) -> None:
     """Import units or transcripts. Stored batch by batch; repeating it changes nothing; a broken one goes on where it was."""
+    if not file.is_file():
+        raise ImportRefused("This is no regular file.")
     target = Target(url, key, engine, data, tenant, agent, session)
     checkpoint = Checkpoint(load_settings(data=data).data, file, target.name)
     if restart:

@@ -20,7 +20,7 @@ def serve(
     engine: options.Engine = None,
     data: options.Data = None,
 ) -> None:
-    """Run the service: REST under /v1, OpenAPI at /docs, probes at /healthz and /readyz."""
+    """Run the service: REST under /v1, OpenAPI at /openapi.json, probes at /healthz and /readyz."""
     settings = load_settings(host=host, port=port, engine=engine, data=data)
     logging.getLogger().setLevel(settings.log_level)
     if not is_loopback(settings.host):

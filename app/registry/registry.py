@@ -75,7 +75,11 @@ class Registry:
         if action not in ALLOWED[principal.role]:
             raise Forbidden
         asked = credential or Credential()
-        organization = _within(principal.bound.organization_id, _checked_id(asked.organization_id, "Lastro-Organization"))
+        organization = _checked_id(asked.organization_id, "Lastro-Organization")
+        if principal.bound.assessment_id is not None and organization not in {None, principal.bound.organization_id}:
+            # An assessment is one of its organisation: a key that is bound to it cannot look into another's.
+            raise NotFound
+        organization = _within(principal.bound.organization_id, organization)
         assessment = _within(principal.bound.assessment_id, _checked_id(asked.assessment_id, "Lastro-Assessment"))
         return AuthorizedScope(principal, organization, assessment)
 

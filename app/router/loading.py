@@ -13,7 +13,7 @@ from graph.model.units import EdgeType, Kind
 from graph.unit_rows import StoredUnit
 from graph.unit_store import UnitStore
 
-GENEROSITY = 1.5
+GENEROSITY = 1.3
 """Texts are read for this many times the budget: some candidates fall away, and smaller ones take their place."""
 FEWEST = 12
 """Candidates whose texts are read at the least."""
@@ -21,7 +21,7 @@ HEADER_TOKENS = 20
 """What a unit's header costs beside its content at the least, in any model's form."""
 MOST_ROUNDS = 6
 """How often more is asked for: the length of a chain of dependencies or corrections that is followed."""
-THIN = 32
+THIN = 8
 """Dependencies of dependencies are followed while there are no more than this; beyond, a unit comes with what it depends on directly."""
 MOST_UNITS = 600
 """Whole units read for one answer at the most."""

@@ -11,7 +11,7 @@ from app.router.planner import Plan
 from graph.model.answer import LeftOut, LeftOutReason, PathStep
 from graph.model.candidates import Candidate
 from graph.model.query import ContextQuery
-from graph.model.units import EdgeType, Kind
+from graph.model.units import EdgeType, Kind, Trust
 from graph.unit_rows import StoredUnit
 
 # What a unit of each kind is worth beside another that was reached as well. A judgement, like the weights of edges.
@@ -59,7 +59,14 @@ def rank(candidates: Sequence[Candidate], query: ContextQuery) -> list[Candidate
     """Candidates of the kinds asked for, best first, scores on 0 to 1; equal ones by id, so that the same state gives the same answer."""
     weighted = [(item.score * KIND_WEIGHTS[item.kind], item) for item in candidates if query.kinds is None or item.kind in query.kinds]
     highest = max((score for score, _ in weighted), default=0.0) or 1.0
-    return sorted((replace(item, score=score / highest) for score, item in weighted), key=lambda item: (-item.score, item.id))
+    # A rule of authority is worth as much as the best, or enough of agents' own constraints would push it out of a budget.
+    weighted = [(highest if item.kind is Kind.CONSTRAINT and item.trust.authority else score, item) for score, item in weighted]
+    return sorted((replace(item, score=score / highest) for score, item in weighted), key=_priority)
+
+
+def _priority(item: Candidate) -> tuple[float, int, str]:
+    """Best first; of equals what is trusted more, then by id."""
+    return (-item.score, item.trust.rank, item.id)
 
 
 def select(plan: Plan, loaded: Loaded, unit_tokens: Callable[[Candidate], int]) -> Selection:
@@ -71,7 +78,7 @@ def select(plan: Plan, loaded: Loaded, unit_tokens: Callable[[Candidate], int]) 
     picker = _Picker(plan.query, loaded)
     chosen: set[str] = set()
     refused: set[str] = set()
-    texts: set[tuple[Kind, str]] = set()
+    texts: set[tuple[Kind, Trust, str]] = set()
     for pick, item in enumerate(_with_superseders(loaded.considered, picker, refused, selection)):
         if item.id in chosen:
             continue
@@ -80,7 +87,8 @@ def select(plan: Plan, loaded: Loaded, unit_tokens: Callable[[Candidate], int]) 
             selection.left_out.append(LeftOut(id=item.id, reason=block.reason))
             continue
         stored = loaded.units[item.id]
-        same = (stored.unit.kind, stored.unit.content)
+        # Not across trust: the same words of an agent must not stand in for a rule.
+        same = (stored.unit.kind, stored.unit.trust, stored.unit.content)
         if len(block) == 1 and same in texts:
             selection.left_out.append(LeftOut(id=item.id, reason=LeftOutReason.DUPLICATE))
             continue
@@ -92,7 +100,7 @@ def select(plan: Plan, loaded: Loaded, unit_tokens: Callable[[Candidate], int]) 
         for member in new:
             chosen.add(member)
             member_unit = loaded.units[member]
-            texts.add((member_unit.unit.kind, member_unit.unit.content))
+            texts.add((member_unit.unit.kind, member_unit.unit.trust, member_unit.unit.content))
             own = member == item.id
             selection.chosen.append(
                 Chosen(
@@ -143,7 +151,7 @@ def _with_superseders(considered: Sequence[Candidate], picker: _Picker, refused:
             best[now.id] = now if known is None or known.reason == "superseder" else replace(known, score=now.score)
         elif known.reason == "superseder" and now.reason != "superseder":
             best[now.id] = replace(now, score=known.score)
-    return sorted(best.values(), key=lambda item: (-item.score, item.id))
+    return sorted(best.values(), key=_priority)
 
 
 class _Picker:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from time import monotonic
 
 from app.router.planner import Plan
+from app.strategies.traversal import RULES
 from graph.context_store import ContextStore
 from graph.model.candidates import Found
 from graph.model.errors import NotFound
@@ -39,5 +40,8 @@ async def newest(store: ContextStore, units: UnitStore, plan: Plan, deadline_s: 
     if session_id is not None:
         return Found(tuple(await store.newest_of_session(plan.scope, session_id, window, MOST, deadline_s=ends - monotonic())))
     if window.task_id:
-        return Found(tuple(await store.newest_of_task(plan.scope, window, MOST, deadline_s=ends - monotonic())))
+        recent = await store.newest_of_task(plan.scope, window, MOST, deadline_s=ends - monotonic())
+        rules = await store.rules_of_task(plan.scope, window, RULES, deadline_s=ends - monotonic())
+        known = {item.id for item in recent}
+        return Found((*recent, *(item for item in rules if item.id not in known)))
     return Found()

@@ -30,6 +30,8 @@ SEEDS = 8
 """How many of these the walk starts from."""
 CONSTRAINTS = 8
 """Constraints of the task that it also starts from, however old."""
+RULES = 32
+"""Constraints of authority that are candidates whatever else there is."""
 CONSTRAINT_ACTIVATION = 0.8
 RECENT_SHARE = 0.25
 """What being recent in the task is worth beside being reached."""
@@ -52,10 +54,11 @@ async def traverse(store: ContextStore, plan: Plan, deadline_s: float) -> Found:
     recent = await store.newest_of_task(plan.scope, plan.window, RECENT_OF_TASK, deadline_s=deadline_s)
     if not recent:
         return Found()
+    rules = await store.rules_of_task(plan.scope, plan.window, RULES, deadline_s=ends - monotonic())
     constraints = await store.constraints_of_task(plan.scope, plan.window, CONSTRAINTS, deadline_s=ends - monotonic())
-    seeds = {item.id: CONSTRAINT_ACTIVATION for item in constraints} | {item.id: item.score for item in recent[:SEEDS]}
+    seeds = {item.id: CONSTRAINT_ACTIVATION for item in [*constraints, *rules]} | {item.id: item.score for item in recent[:SEEDS]}
     walked = await store.traverse(plan.scope, seeds, WALK, plan.window, deadline_s=ends - monotonic())
-    return Found(_merged(walked.candidates, recent), walked.hubs_sampled)
+    return Found(_merged(walked.candidates, [*recent, *rules]), walked.hubs_sampled)
 
 
 def _merged(reached: tuple[Candidate, ...], recent: list[Candidate]) -> tuple[Candidate, ...]:

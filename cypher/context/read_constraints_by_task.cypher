@@ -6,7 +6,7 @@
 MATCH (t:Task {tenant_id: $tenant_id, id: $task_id})<-[:CONSTRAINS]-(u:ContextUnit {tenant_id: $tenant_id})
 WHERE u.scope_key IN $scope_keys AND u.recorded_us <= $as_of_us AND coalesce(u.task_step, 0) <= $step
 WITH u LIMIT $sample
-WITH u ORDER BY u.timestamp DESC, u.id DESC LIMIT $limit
+WITH u ORDER BY u.recorded_us DESC, u.id DESC LIMIT $limit
 RETURN u.id AS id, u.kind AS kind, u.trust AS trust, u.epistemic_status AS epistemic_status, u.agent_id AS agent_id, u.actor AS actor,
        toString(u.timestamp) AS timestamp, u.task_id AS task_id, u.task_step AS task_step, u.tool_name AS tool_name,
        u.content_tokens AS content_tokens, coalesce(u.superseder_ids, []) AS superseder_ids, coalesce(u.result_ids, []) AS result_ids

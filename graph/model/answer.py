@@ -26,7 +26,7 @@ class SelectedUnit(ContextUnit):
 
     relevance_score: float = Field(description="0 to 1 within this answer.")
     path: list[PathStep] = Field(default_factory=list[PathStep], description="How it was reached; empty for a starting point.")
-    reason: str = Field(description="start, reached, required, pair, superseder or recent.")
+    reason: str = Field(description="start, reached, rule, required, pair, superseder or recent.")
 
 
 class AnswerRelation(Model):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, TypeVar, cast
 
@@ -13,8 +14,11 @@ from pydantic_core import PydanticCustomError, from_json
 from graph.model import errors
 
 MAX_ID_CHARACTERS = 128
+BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+"""Characters that Unicode calls letters or symbols and that show nothing."""
 MAX_SHORT_TEXT_CHARACTERS = 512
 MAX_FIELD_NAME = 64
+MOST_FAILURES = 1_000
 
 
 class Model(BaseModel):
@@ -39,13 +43,15 @@ def check_id(text: str) -> str:
     """The id itself when it is 1 to 128 visible characters."""
     check_text(text)
     # The one blank that counts as printable is the plain one.
-    if not 1 <= len(text) <= MAX_ID_CHARACTERS or not text.isprintable() or " " in text:
+    if not 1 <= len(text) <= MAX_ID_CHARACTERS or not text.isprintable() or " " in text or not BLANK.isdisjoint(text):
         raise PydanticCustomError("invalid_id", "not an id")
     return text
 
 
 def check_short_text(text: str) -> str:
     check_text(text)
+    if any(unicodedata.category(character) == "Cc" and character not in "\t\r\n" for character in text):
+        raise PydanticCustomError("content_is_binary", "holds control characters")
     if len(text) > MAX_SHORT_TEXT_CHARACTERS:
         raise PydanticCustomError("too_large", "over the limit of a short text")
     return text
@@ -135,6 +141,8 @@ def as_domain_error(failure: ValidationError, batch_field: str | None = None) ->
         cls = known[kind]
     elif kind in _BY_TYPE:
         cls = _BY_TYPE[kind]
+    elif kind == "too_long" and path == [batch_field]:
+        cls = errors.BatchTooLarge
     elif kind in {"enum", "literal_error", "greater_than", "greater_than_equal", "less_than_equal", "int_type"}:
         cls = _ENUM_FIELDS.get(named[-1] if named else "", errors.InvalidField)
     else:
@@ -155,9 +163,12 @@ def parse(model: type[AnyModel], raw: bytes | str, *, batch_field: str | None = 
     try:
         return model.model_validate_json(raw)
     except ValidationError as failure:
-        if failure.errors(include_url=False, include_context=False, include_input=False)[0]["type"] == "json_invalid":
-            raise _why_not_json(raw, batch_field) from None
+        # Told apart by number first: what is said of a million failures would take seconds to collect.
+        if failure.error_count() > MOST_FAILURES:
+            raise errors.InvalidField("Very many fields are not as they should be.") from None
         error = as_domain_error(failure, batch_field)
+        if isinstance(error, errors.InvalidJson):
+            raise _why_not_json(raw, batch_field) from None
         if batch_field is not None and error.where is not None and error.where.index is not None:
             error = error.at(id=_id_in(from_json(raw)[batch_field][error.where.index]))
         raise error from None

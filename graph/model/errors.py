@@ -249,6 +249,12 @@ class BodyTooLarge(TooLarge):
     hint = "Split the batch."
 
 
+class BodyTooSlow(InvalidInput):
+    code = "body_too_slow"
+    message = "The request body did not arrive in time."
+    hint = "Nothing was done. Send it again in one go."
+
+
 # --- it contradicts what is stored ----------------------------------------------------------------------------------------------
 
 

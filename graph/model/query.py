@@ -53,7 +53,9 @@ class ContextQuery(Model):
     render: bool = Field(default=True, description="false: neutral units only, no payload.")
     as_of: Timestamp | None = Field(default=None, description="Only what had been recorded by then.")
     include_history: bool = Field(default=False, description="true: superseded units too.")
-    kinds: Annotated[list[Kind], Field(min_length=1)] | None = Field(default=None, description="Only these kinds.")
+    kinds: Annotated[list[Kind], Field(min_length=1, max_length=len(Kind), fail_fast=True)] | None = Field(
+        default=None, description="Only these kinds."
+    )
     question: Annotated[Text, Field(max_length=20_000)] | None = Field(
         default=None, description="The caller's own question, rendered after the context. Never stored."
     )

@@ -13,6 +13,8 @@ from pydantic_core import PydanticCustomError
 
 from graph.model.base import Id, Model, ShortText, Text, Timestamp
 
+MAX_BATCH = 10_000
+"""Bound of the form; the service's own limit is a setting and lower."""
 MAX_RELATIONS = 64
 MAX_PROVENANCE = 32
 MAX_LABELS = 32
@@ -85,6 +87,11 @@ class Trust(Described):
     def rank(self) -> int:
         """0 for the highest level."""
         return list(Trust).index(self)
+
+    @property
+    def authority(self) -> bool:
+        """Whether a constraint of this level may stand where a model takes orders."""
+        return self in {Trust.NORMATIVE, Trust.APPROVED_ARTIFACT}
 
 
 def _storable_arguments(arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:
@@ -200,7 +207,7 @@ class ContextUnit(Model):
 class UnitBatch(Model):
     """What ``POST /v1/units`` takes: all are stored, or none."""
 
-    units: Annotated[list[ContextUnit], Field(min_length=1)]
+    units: Annotated[list[ContextUnit], Field(min_length=1, max_length=MAX_BATCH, fail_fast=True)]
 
 
 class WriteResult(Model):

@@ -32,8 +32,6 @@ DOORS: dict[tuple[str, str], Action | str] = {
     ("GET", "/healthz"): PUBLIC,
     ("GET", "/readyz"): PUBLIC,
     ("GET", "/openapi.json"): PUBLIC,
-    ("GET", "/docs"): PUBLIC,
-    ("GET", "/docs/oauth2-redirect"): PUBLIC,
 }
 CLOSED = [door for door, action in DOORS.items() if action != PUBLIC]
 BODIES = [b"", b"{", b'{"units": [{"id": "a"}]}', b"\xff" * 100]
