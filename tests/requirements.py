@@ -38,6 +38,7 @@ HOUSE: dict[str, tuple[str, ...]] = {
     "statements": ("unit/test_statements.py", "integration/test_statements_run.py"),
     "promises": ("unit/test_requirements.py",),
     "import": ("unit/test_importing.py", "unit/test_importers.py"),
+    "attacks": ("security/test_attacks.py",),
     "refusals": ("api/test_refused_queries.py", "api/test_refused_units.py"),
     "benchmarks": ("unit/test_benchmarks.py",),
 }

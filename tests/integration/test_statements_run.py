@@ -12,6 +12,7 @@ from api.wire import call, result, stored
 from conftest import Service, edge, unit
 
 from graph.context_store import NO_DIRECTION
+from graph.model.scope import Role
 from graph.order_keys import FOREVER_US, MAX_STEP
 from graph.statements import Dialect, Mode, Row, Statement, load_all
 from graph.unit_rows import as_datetime
@@ -88,12 +89,12 @@ def tenants(service: Service) -> tuple[str, str]:
     """Two tenants with units of equal ids, which hold every property and edge that there is."""
     made = f"both-{uuid.uuid4().hex[:8]}-a", f"both-{uuid.uuid4().hex[:8]}-b"
     for tenant in made:
-        key = service.key(tenant)
+        key = service.key(tenant, role=Role.PUBLISHER)
         service.key(tenant)
         with service.client(key, session="session-1", model="gpt-5.2", organization="o", assessment="s") as client:
             stored(
                 client,
-                unit("limit", "Never restart it by day.", "constraint", task_id="task-1"),
+                unit("limit", "Never restart it by day.", "constraint", task_id="task-1", trust="normative"),
                 call("call", 1, task_id="task-1"),
                 result("result", "call", 1, "It is slow.", task_id="task-1"),
                 unit(
