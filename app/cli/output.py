@@ -36,13 +36,11 @@ def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: st
         shown.add_column(
             column,
             justify="right" if place in right else "left",
-            # Only the last column is cut: an id that cannot be copied is none.
-            no_wrap=last,
-            overflow="ellipsis" if last else "fold",
+            no_wrap=True,
+            overflow="ellipsis",
             ratio=1 if last else None,
             # One long id must not push the other columns out.
             max_width=None if last else max(out.width * 2 // 5, 12),
-            min_width=16 if last else None,
         )
     for row in rows:
         # Text, not markup: what a unit says must not be able to style the terminal, nor move its cursor.
