@@ -98,7 +98,7 @@ class WriteTransaction:
 
 def _row(record: Record) -> Row:
     """A record as it is. Our statements return values, lists and maps, no nodes: the driver's ``data()`` would copy each value looking for
-    some, which took a third of the time of reading units (docs/benchmarks.md).
+    some, which was over a quarter of the profile of reading units (docs/benchmarks.md).
     """
     return dict(zip(record.keys(), record.values(), strict=True))
 

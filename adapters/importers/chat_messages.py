@@ -37,7 +37,7 @@ NOTE_NAIVE: Final = "a time without an offset was left out"
 
 _DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)(?:;[^;,]{1,64}){0,4}?;base64,(.*)\Z", re.DOTALL)
 _PLAIN = re.compile(r"[\w.+-]{1,40}")
-_UNSAFE = re.compile(r"[\x00\ud800-\udfff]")
+_UNSAFE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _LARGEST_INT, _SMALLEST_INT = 2**63 - 1, -(2**63)
 _EPOCH_SECONDS, _EPOCH_MILLISECONDS = (10**8, 10**11), (10**11, 10**14)
 _TEXT_PARTS = {"text": "text", "input_text": "text", "output_text": "text", "refusal": "refusal"}

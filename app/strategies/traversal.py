@@ -20,7 +20,7 @@ WALK = Walk(
     },
     decay=0.7,
     fan=32,
-    sample=128,
+    sample=256,
     width=64,
     limit=200,
 )

@@ -3,8 +3,8 @@
 // returns: rows: list[dict]
 // scope: tenant
 // Three weighted hops from the seeds in one round trip, without any text. Each neighbourhood is cut inside its own subquery: `$sample` edges are read at a hub and the newest `$fan` of them kept; `$width` units go on to the next hop. What flows back from a unit is diluted by how many depend on it, so that a hub does not pull in everything.
-// Each hop is gathered inside its own subquery: an empty frontier then loses nothing, and no list of units is a grouping key, which the embedded engine compared row by row (two fifths of the time, docs/benchmarks.md).
-// All rows come in one record: the driver takes longer to receive a record than the database to make it (docs/benchmarks.md).
+// Each hop is gathered inside its own subquery: an empty frontier then loses nothing, and no list of units is a grouping key, which the embedded engine compared row by row (docs/benchmarks.md).
+// All rows come in one record: one by one they cost the service four times the processor time (docs/benchmarks.md).
 UNWIND $seeds AS seed
 MATCH (u:ContextUnit {tenant_id: $tenant_id, id: seed.id})
 WHERE u.scope_key IN $scope_keys AND u.recorded_us <= $as_of_us

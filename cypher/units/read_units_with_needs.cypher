@@ -3,9 +3,9 @@
 // returns: rows: list[dict]
 // scope: tenant
 // Whole units with what they cannot stand without: what they depend on, the call of a result, the results of a call, who replaced them; and of those again all but what they depend on. In one round trip, since one for each edge cost more than the walk (docs/benchmarks.md). `$most` bounds each level.
-// A unit keeps the newest eight that replaced it, whoever may see them; where there are eight, the edges are asked for those that this caller may see.
-// Each level is gathered inside its own subquery: then no list is a grouping key, which would be compared row by row, nor collected row by row, which ran Neo4j out of memory.
-// All rows come in one record: the driver takes longer to receive a record than the database to make it (docs/benchmarks.md).
+// A unit keeps the newest eight that replaced it, whoever may see them; where there are eight, the edges are asked for those that this caller may see, and only there: the embedded engine walks all edges of a hub to find those of one type.
+// Each level is gathered inside its own subquery: then no list is a grouping key, which would be compared row by row, nor collected row by row: Neo4j refused a walk that did that with a transient error.
+// All rows come in one record: one by one they cost the service four times the processor time (docs/benchmarks.md).
 UNWIND $ids AS id
 MATCH (u:ContextUnit {tenant_id: $tenant_id, id: id})
 WHERE u.scope_key IN $scope_keys AND u.recorded_us <= $as_of_us
@@ -24,9 +24,9 @@ CALL (asked, first) {
     WHERE y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
     RETURN y
     UNION ALL
+    WITH x WHERE size(coalesce(x.superseder_ids, [])) >= 8
     MATCH (x)<-[:SUPERSESSION]-(y:ContextUnit)
-    WHERE size(coalesce(x.superseder_ids, [])) >= 8 AND y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys
-      AND y.recorded_us <= $as_of_us AND y.epistemic_status <> 'retracted'
+    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us AND y.epistemic_status <> 'retracted'
     RETURN y LIMIT 8
   }
   WITH asked, y WHERE NOT y IN asked
@@ -46,9 +46,9 @@ CALL (known, needed) {
     WHERE y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
     RETURN y
     UNION ALL
+    WITH x WHERE size(coalesce(x.superseder_ids, [])) >= 8
     MATCH (x)<-[:SUPERSESSION]-(y:ContextUnit)
-    WHERE size(coalesce(x.superseder_ids, [])) >= 8 AND y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys
-      AND y.recorded_us <= $as_of_us AND y.epistemic_status <> 'retracted'
+    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us AND y.epistemic_status <> 'retracted'
     RETURN y LIMIT 8
   }
   WITH known, y WHERE NOT y IN known
@@ -62,6 +62,8 @@ RETURN collect({id: u.id, kind: u.kind, content: u.content, timestamp: toString(
          relevance_score: u.relevance_score, tier: u.tier, tool_name: u.tool_name, tool_call_id: u.tool_call_id,
          tool_arguments: u.tool_arguments, organization_id: u.organization_id, assessment_id: u.assessment_id, trust: u.trust,
          labels: u.labels, attachments: u.attachments, tenant_id: u.tenant_id, content_tokens: u.content_tokens,
-         superseder_ids: coalesce(u.superseder_ids, []) + [(u)<-[:SUPERSESSION]-(z:ContextUnit) WHERE size(coalesce(u.superseder_ids, [])) >= 8 AND z.tenant_id = $tenant_id AND z.scope_key IN $scope_keys AND z.recorded_us <= $as_of_us AND z.epistemic_status <> 'retracted' | z.id][..8],
+         superseder_ids: coalesce(u.superseder_ids, []) + CASE WHEN size(coalesce(u.superseder_ids, [])) < 8 THEN [] ELSE
+           [(u)<-[:SUPERSESSION]-(z:ContextUnit) WHERE z.tenant_id = $tenant_id AND z.scope_key IN $scope_keys
+             AND z.recorded_us <= $as_of_us AND z.epistemic_status <> 'retracted' | z.id][..8] END,
          result_ids: coalesce(u.result_ids, []),
          relations: [(u)-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]->(v:ContextUnit) WHERE v.tenant_id = $tenant_id AND v.scope_key IN $scope_keys | [type(r), v.id]]}) AS rows

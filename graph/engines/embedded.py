@@ -112,6 +112,8 @@ class EmbeddedEngine:
 
     async def restarted(self) -> bool:
         if self._address is not None:
+            if not self.alive and self._supervisor is not None and not self._supervisor.done():
+                self._steady.clear()  # it has ended, and its supervisor has not been told yet
             await self._steady.wait()
         came_back, self._came_back = self._came_back, False
         return came_back

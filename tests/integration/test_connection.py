@@ -125,9 +125,17 @@ def test_a_write_that_hangs_ends_too_and_stores_nothing(service: Service, databa
 
 def test_an_impatient_caller_does_not_end_the_statement_of_a_patient_one(service: Service, database: Database) -> None:
     """Both run the same statement; the engine's list of statements does not say who waits for which."""
-    rows = 800 if database.statements.dialect is Dialect.EMBEDDED else 2_500
+
+    async def rounds_of_a_second() -> int:
+        rows, took = 400, 0.0
+        while took < 1:
+            rows, began = rows * 3 // 2, time.monotonic()
+            await database.read("tests/hang", deadline_s=60, rows=rows)
+            took = time.monotonic() - began
+        return rows
 
     async def both() -> list[Row]:
+        rows = await rounds_of_a_second()
         patient = asyncio.create_task(database.read("tests/hang", deadline_s=60, rows=rows))
         for _ in range(3):
             await asyncio.sleep(0.1)
