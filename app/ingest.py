@@ -14,8 +14,10 @@ from graph.model.batch import check_batch
 from graph.model.content import check_content
 from graph.model.errors import AgentMismatch, BatchTooLarge, LastroError, TrustNotAllowed
 from graph.model.scope import AuthorizedScope, Role, scope_key
-from graph.model.units import ContextUnit, Scope, WriteResult, digest
-from graph.unit_store import PreparedUnit, UnitStore
+from graph.model.units import ContextUnit, Scope, WriteResult
+from graph.preparation import Preparation, PreparedUnit
+from graph.unit_rows import prepared_unit
+from graph.unit_store import UnitStore
 
 
 class Ingest:
@@ -36,27 +38,27 @@ class Ingest:
         if len(batch) > self._settings.max_batch_units:
             raise BatchTooLarge(f"The batch holds {len(batch)} units; the limit is {self._settings.max_batch_units}.")
         # Parsing markdown and counting tokens are work for the processor, not for the event loop.
-        prepared = await to_thread.run_sync(self._prepare, scope, batch)
-        return await self._units.write(scope, prepared, datetime.now(UTC))
+        units = await to_thread.run_sync(self._checked, scope, batch)
+        recorded_at = datetime.now(UTC)
+        async with Preparation(units, lambda unit: self._prepare(scope, unit, recorded_at)) as preparing:
+            return await self._units.write(scope, preparing)
 
-    def _prepare(self, scope: AuthorizedScope, batch: Sequence[ContextUnit]) -> list[PreparedUnit]:
+    def _checked(self, scope: AuthorizedScope, batch: Sequence[ContextUnit]) -> list[ContextUnit]:
         check_batch(batch)
-        return [self._prepare_unit(scope, unit, index) for index, unit in enumerate(batch)]
+        return [self._checked_unit(scope, unit, index) for index, unit in enumerate(batch)]
 
-    def _prepare_unit(self, scope: AuthorizedScope, unit: ContextUnit, index: int) -> PreparedUnit:
+    def _checked_unit(self, scope: AuthorizedScope, unit: ContextUnit, index: int) -> ContextUnit:
         try:
             try:
                 check_content(unit.content, self._settings.max_content_bytes)
             except LastroError as error:
                 raise error.at(field="content") from None
-            complete = completed(unit, scope)
+            return completed(unit, scope)
         except LastroError as error:
             raise error.at(index=index, id=unit.id) from None
-        return PreparedUnit(
-            unit=complete,
-            digest=digest(complete),
-            content_tokens=self._tokenizers.count_o200k(unit_body(complete)),
-        )
+
+    def _prepare(self, scope: AuthorizedScope, unit: ContextUnit, recorded_at: datetime) -> PreparedUnit:
+        return prepared_unit(unit, scope.principal, self._tokenizers.count_o200k(unit_body(unit)), recorded_at)
 
 
 def completed(unit: ContextUnit, scope: AuthorizedScope) -> ContextUnit:

@@ -12,9 +12,9 @@ from benchmarks.made_up import runs
 from benchmarks.measuring import OnProgress
 from benchmarks.raw import Raw, write_calls
 from graph.model.scope import AuthorizedScope
-from graph.model.units import ContextUnit, Kind, Metadata, digest
-from graph.unit_rows import unit_row
-from graph.unit_store import PreparedUnit
+from graph.model.units import ContextUnit, Kind, Metadata
+from graph.preparation import PreparedUnit
+from graph.unit_rows import prepared_unit
 
 RUN_UNITS = 1_000
 HUB = "unit-hub"
@@ -38,7 +38,7 @@ def load_graph(raw: Raw, scope: AuthorizedScope, units: int, *, hub: bool, on_pr
     edges = 0
     ids: list[str] = []
     for made in runs(units, RUN_UNITS):
-        raw.write(write_calls(raw, scope, [prepared(unit, scope, tokenizers) for unit in made.units], recorded_at))
+        raw.write(write_calls(raw, scope, [prepared(unit, scope, tokenizers, recorded_at) for unit in made.units]))
         ids += [unit.id for unit in made.units]
         edges += sum(len(unit.relations) for unit in made.units)
         on_progress(what, len(ids), units)
@@ -49,8 +49,7 @@ def load_graph(raw: Raw, scope: AuthorizedScope, units: int, *, hub: bool, on_pr
             content="Changes in production need a yes from the person on call; one change at a time, each written down.",
             metadata=Metadata(timestamp=recorded_at - timedelta(days=400)),
         )
-        item = prepared(unit, scope, tokenizers)
-        row = unit_row(item.unit, scope.principal, item.digest, item.content_tokens, recorded_at)
+        row = prepared(unit, scope, tokenizers, recorded_at).row
         raw.write([raw.bound("units/create_units", {"tenant_id": scope.tenant_id, "rows": [row]})])
         for start in range(0, len(ids), HUB_EDGES_AT_ONCE):
             told = [{"source_id": unit_id, "target_id": HUB} for unit_id in ids[start : start + HUB_EDGES_AT_ONCE]]
@@ -59,7 +58,7 @@ def load_graph(raw: Raw, scope: AuthorizedScope, units: int, *, hub: bool, on_pr
     return LoadedGraph(len(ids), edges, len(ids) if hub else 0)
 
 
-def prepared(unit: ContextUnit, scope: AuthorizedScope, tokenizers: Tokenizers) -> PreparedUnit:
+def prepared(unit: ContextUnit, scope: AuthorizedScope, tokenizers: Tokenizers, recorded_at: datetime) -> PreparedUnit:
     """The unit as ``app.ingest`` hands it to the store."""
     whole = completed(unit, scope)
-    return PreparedUnit(whole, digest(whole), tokenizers.count_o200k(unit_body(whole)))
+    return prepared_unit(whole, scope.principal, tokenizers.count_o200k(unit_body(whole)), recorded_at)

@@ -81,6 +81,10 @@ class Samples:
     def add(self, what: str, seconds: float) -> None:
         self.seconds.setdefault(what, []).append(seconds)
 
+    def last(self, what: str) -> float:
+        """The newest of them, s."""
+        return self.seconds[what][-1]
+
     def ms(self, what: str, share: float = 0.5) -> float:
         """A percentile in ms."""
         return percentile(self.seconds[what], share) * 1000

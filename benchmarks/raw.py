@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, cast
+from typing import Any
+from unittest.mock import patch
 
 import neo4j
 
 from graph.connection import Database
-from graph.context_store import ContextStore, Window
 from graph.engines.base import Address
 from graph.model.scope import AuthorizedScope
 from graph.model.units import ContextUnit, EdgeType, Kind
+from graph.preparation import PreparedUnit
 from graph.statements import Row, Statements, dialect_of
-from graph.unit_rows import unit_row
-from graph.unit_store import PreparedUnit, UnitStore
 
 Call = tuple[str, dict[str, Any]]
 """A statement's name and its parameters, as bound."""
@@ -65,39 +64,29 @@ class Raw:
         self._session.close()
 
 
-class Recorder:
-    """Stands in for the database and notes what a store would run, so that the raw side runs exactly the same."""
+@contextmanager
+def recorded(database: Database) -> Generator[list[Call]]:
+    """What the stores read within the block, as bound, so that the raw side can run exactly the same."""
+    calls: list[Call] = []
+    read = database.read
 
-    def __init__(self, statements: Statements) -> None:
-        self._statements = statements
-        self.calls: list[Call] = []
+    async def noted(name: str, scope: AuthorizedScope | None = None, *, deadline_s: float = 60.0, **params: object) -> list[Row]:
+        statement = database.statements[name]
+        scoped = {key: value for key, value in scope.parameters.items() if key in statement.params} if scope is not None else {}
+        calls.append((name, statement.bind({**scoped, **params})))
+        return await read(name, scope, deadline_s=deadline_s, **params)
 
-    async def read(self, name: str, scope: AuthorizedScope, *, deadline_s: float = 0.0, **params: object) -> list[Row]:  # noqa: ARG002
-        statement = self._statements[name]
-        scoped = {key: value for key, value in scope.parameters.items() if key in statement.params}
-        self.calls.append((name, statement.bind({**scoped, **params})))
-        return [{"rows": []}] if "rows" in statement.returns else []
-
-
-async def context_calls(
-    statements: Statements, scope: AuthorizedScope, seeds: Mapping[str, float], walk: Any, chosen: Sequence[str]
-) -> tuple[Call, Call]:
-    """What a context query around units needs of the database at the least: one walk, and the texts of what was chosen."""
-    recorder = Recorder(statements)
-    database = cast("Database", recorder)
-    await ContextStore(database).traverse(scope, seeds, walk, Window(), deadline_s=10.0)
-    await UnitStore(database).read_many(scope, sorted(chosen))
-    walked, read = recorder.calls
-    return walked, read
+    with patch.object(database, "read", noted):
+        yield calls
 
 
-def write_calls(raw: Raw, scope: AuthorizedScope, batch: Sequence[PreparedUnit], recorded_at: Any) -> list[Call]:
-    """A batch as nodes, memberships and edges: what the service writes, without its lock, its checks and its reads."""
+def write_calls(raw: Raw, scope: AuthorizedScope, batch: Sequence[PreparedUnit]) -> list[Call]:
+    """A batch as nodes, memberships and edges: what the service writes."""
     tenant = scope.tenant_id
     units = [item.unit for item in batch]
     ids = [unit.id for unit in units]
     session_id, task_id = units[0].metadata.session_id, units[0].metadata.task_id
-    rows = [unit_row(item.unit, scope.principal, item.digest, item.content_tokens, recorded_at) for item in batch]
+    rows = [item.row for item in batch]
     calls = [
         raw.bound("units/create_units", {"tenant_id": tenant, "rows": rows}),
         raw.bound(
@@ -117,6 +106,18 @@ def write_calls(raw: Raw, scope: AuthorizedScope, batch: Sequence[PreparedUnit],
     if pairs:
         calls.append(raw.bound("units/mark_results", {"tenant_id": tenant, "pairs": pairs}))
     return calls
+
+
+def guard_calls(raw: Raw, scope: AuthorizedScope, batch: Sequence[PreparedUnit]) -> list[Call]:
+    """What comes first in each of the service's writes: the tenant's lock, and the look for targets and a few of the batch's ids."""
+    units = [item.unit for item in batch]
+    ids = {unit.id for unit in units}
+    targets = {relation.target_id for unit in units for relation in unit.relations} - ids
+    few = {units[0].id, units[len(units) // 2].id, units[-1].id}
+    return [
+        raw.bound("units/lock_tenant", {"tenant_id": scope.tenant_id}),
+        raw.bound("units/read_stored_keys", {**scope.parameters, "ids": sorted(few | targets)}),
+    ]
 
 
 def edges_of(units: Sequence[ContextUnit], edge_type: EdgeType) -> list[dict[str, str]]:

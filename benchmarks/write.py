@@ -18,16 +18,16 @@ from benchmarks.engines import BenchEngine, lastro_on, started
 from benchmarks.graph_loading import prepared
 from benchmarks.made_up import as_body, one_run
 from benchmarks.measuring import Clock, Figure, OnProgress, Samples, at_least, load_average, plain, rotated
-from benchmarks.raw import Call, Raw, driver, write_calls
+from benchmarks.raw import Call, Raw, driver, guard_calls, write_calls
 from benchmarks.service import Door, on_address, serving
 from graph.engines.base import Address
 from graph.model.base import parse
 from graph.model.batch import check_batch
 from graph.model.content import check_content
-from graph.model.scope import Role
+from graph.model.scope import AuthorizedScope, Role
 from graph.model.units import ContextUnit, UnitBatch, digest
+from graph.preparation import PreparedUnit
 from graph.unit_rows import unit_row
-from graph.unit_store import PreparedUnit
 
 BATCH = 500
 WARM_UP_BATCHES = 6
@@ -69,7 +69,7 @@ async def _rounds(
     samples: Samples,
     on_progress: OnProgress,
 ) -> None:
-    scopes = {way: lastro.registry.local(way, "bench", role=Role.AGENT) for way in ("raw", "raw-async", "in-process")}
+    scopes = {way: lastro.registry.local(way, "bench", role=Role.AGENT) for way in ("raw", "raw-async", "raw-unguarded", "in-process")}
     for scope in scopes.values():
         await lastro.registry.ensure_tenant(scope)
     tokenizers = Tokenizers()
@@ -79,11 +79,14 @@ async def _rounds(
         # Everything that is only ours to prepare is prepared before the clock runs: bodies, and rows for the raw driver.
         body = as_body(batch)
         calls = {
-            way: write_calls(raw, scopes[way], [prepared(unit, scopes[way], tokenizers) for unit in batch], recorded_at)
-            for way in ("raw", "raw-async")
+            way: _raw_calls(raw, scopes[way], [prepared(unit, scopes[way], tokenizers, recorded_at) for unit in batch], way)
+            for way in ("raw", "raw-async", "raw-unguarded")
         }
 
         async def by_raw(calls: Sequence[Call] = calls["raw"]) -> None:
+            raw.write(calls)
+
+        async def by_raw_unguarded(calls: Sequence[Call] = calls["raw-unguarded"]) -> None:
             raw.write(calls)
 
         async def by_raw_async(calls: Sequence[Call] = calls["raw-async"]) -> None:
@@ -99,6 +102,7 @@ async def _rounds(
             ("raw", by_raw),
             ("http", by_http),
             ("raw-async", by_raw_async),
+            ("raw-unguarded", by_raw_unguarded),
             ("in-process", in_process),
         ]
         for way, work in rotated(ways, number):
@@ -107,8 +111,12 @@ async def _rounds(
             took = time.perf_counter() - began
             if number >= WARM_UP_BATCHES:
                 samples.add(way, took)
-        on_progress("writing batches of 500, four ways in turn", number + 1, len(batches))
+        on_progress("writing batches of 500, five ways in turn", number + 1, len(batches))
     raw.close()
+
+
+def _raw_calls(raw: Raw, scope: AuthorizedScope, batch: Sequence[PreparedUnit], way: str) -> list[Call]:
+    return [*([] if way == "raw-unguarded" else guard_calls(raw, scope, batch)), *write_calls(raw, scope, batch)]
 
 
 def _asynchronous(address: Address) -> neo4j.AsyncDriver:
@@ -135,13 +143,13 @@ def _stages(lastro: Lastro, batch: Sequence[ContextUnit], samples: Samples, time
     body = as_body(batch)
     whole = [completed(unit, scope) for unit in batch]
     at = datetime.now(UTC)
-    ready = [PreparedUnit(unit, digest(unit), 60) for unit in whole]
+    digests = [digest(unit) for unit in whole]
     steps: dict[str, Callable[[], object]] = {
         "parse JSON into models": lambda: parse(UnitBatch, body, batch_field="units"),
         "check batch and markdown": lambda: (check_batch(batch), [check_content(unit.content, most) for unit in batch]),
         "complete and digest": lambda: [digest(completed(unit, scope)) for unit in batch],
         "count tokens": lambda: [tokenizers.count_o200k(unit_body(unit)) for unit in batch],
-        "make rows": lambda: [unit_row(item.unit, scope.principal, item.digest, item.content_tokens, at) for item in ready],
+        "make rows": lambda: [unit_row(unit, scope.principal, said, 60, at) for unit, said in zip(whole, digests, strict=True)],
     }
     for _ in range(times):
         for name, step in steps.items():
@@ -158,10 +166,14 @@ def _figures(engine: str, samples: Samples, stages: dict[str, float]) -> list[Fi
     figures = [
         plain(NAME, engine, "raw driver, blocking", rate("raw"), "units/s"),
         plain(NAME, engine, "raw driver, async", rate("raw-async"), "units/s"),
+        plain(NAME, engine, "raw driver, blocking, without lock and look-up", rate("raw-unguarded"), "units/s"),
         plain(NAME, engine, "through HTTP", rate("http"), "units/s"),
         plain(NAME, engine, "in process (ingest.write)", rate("in-process"), "units/s"),
         at_least(plain(NAME, engine, "HTTP beside the faster raw driver", samples.ms(best) / samples.ms("http"), "of raw"), TARGET),
         plain(NAME, engine, "the same, median of rounds", 1 / samples.paired_ratio("http", best), "of raw"),
+        plain(
+            NAME, engine, "HTTP beside the raw driver without lock and look-up", samples.ms("raw-unguarded") / samples.ms("http"), "of raw"
+        ),
         plain(NAME, engine, "in process beside the faster raw driver", samples.ms(best) / samples.ms("in-process"), "of raw"),
         plain(NAME, engine, "a batch: raw", samples.ms(best), "ms"),
         plain(NAME, engine, "a batch: HTTP", samples.ms("http"), "ms"),

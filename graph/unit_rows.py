@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timezone
 from typing import Any, cast
 
 import orjson
@@ -26,10 +26,12 @@ from graph.model.units import (
     Tier,
     Tool,
     Trust,
+    digest,
 )
+from graph.preparation import PreparedUnit
 from graph.statements import Row
 
-MOST_AHEAD = timedelta(days=1)
+MOST_AHEAD_US = 24 * 3600 * 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +44,20 @@ class StoredUnit:
     result_ids: tuple[str, ...]
 
 
-def unit_row(unit: ContextUnit, principal: Principal, digest: str, content_tokens: int, recorded_at: datetime) -> dict[str, object]:
+def prepared_unit(unit: ContextUnit, principal: Principal, content_tokens: int, recorded_at: datetime) -> PreparedUnit:
+    """A checked and complete unit as the store takes it; ``content_tokens`` is what its body costs (o200k_base)."""
+    said = digest(unit)
+    return PreparedUnit(unit, said, unit_row(unit, principal, said, content_tokens, recorded_at))
+
+
+def unit_row(unit: ContextUnit, principal: Principal, said: str, content_tokens: int, recorded_at: datetime) -> dict[str, object]:
     """What ``units/create_units`` takes: flat properties, and the times as ISO text."""
     metadata = unit.metadata
     at = metadata.timestamp or recorded_at
     tenant = principal.tenant_id
     # A writer's clock must not put its units before everybody's for all time: order goes by at most a day ahead of ours.
-    order_at = min(at, recorded_at + MOST_AHEAD)
+    recorded_us = order_keys.microseconds(recorded_at)
+    order_us = min(order_keys.microseconds(at), recorded_us + MOST_AHEAD_US)
     tool = metadata.tool
     properties: dict[str, object] = {
         "kind": unit.kind.value,
@@ -66,11 +75,11 @@ def unit_row(unit: ContextUnit, principal: Principal, digest: str, content_token
         "assessment_id": unit.scope.assessment_id,
         "scope_key": scope_key(unit.scope.organization_id, unit.scope.assessment_id),
         "trust": unit.trust.value,
-        "digest": digest,
+        "digest": said,
         "content_tokens": content_tokens,
         "timestamp_given": metadata.timestamp is not None,
-        "recorded_us": order_keys.microseconds(recorded_at),
-        "tenant_order": order_keys.tenant_order(tenant, order_at, unit.id),
+        "recorded_us": recorded_us,
+        "tenant_order": order_keys.tenant_order(tenant, order_us, unit.id),
     }
     if metadata.provenance:
         properties["provenance"] = _json([source.model_dump(exclude_none=True) for source in metadata.provenance])
@@ -83,10 +92,10 @@ def unit_row(unit: ContextUnit, principal: Principal, digest: str, content_token
         if tool.arguments is not None:
             properties["tool_arguments"] = _json(tool.arguments)
     if metadata.session_id is not None:
-        properties["session_order"] = order_keys.session_order(tenant, metadata.session_id, order_at, unit.id)
+        properties["session_order"] = order_keys.session_order(tenant, metadata.session_id, order_us, unit.id)
     if metadata.task_id is not None:
-        properties["task_order"] = order_keys.task_order(tenant, metadata.task_id, order_at, unit.id)
-        properties["task_step_order"] = order_keys.task_step_order(tenant, metadata.task_id, metadata.task_step, order_at, unit.id)
+        properties["task_order"] = order_keys.task_order(tenant, metadata.task_id, order_us, unit.id)
+        properties["task_step_order"] = order_keys.task_step_order(tenant, metadata.task_id, metadata.task_step, order_us, unit.id)
     return {"id": unit.id, "properties": properties, "timestamp": at.isoformat(), "recorded_at": recorded_at.isoformat()}
 
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
 
 from neo4j.exceptions import TransientError
 
@@ -17,8 +15,9 @@ from graph.model.errors import InvalidField, LowerTrustSupersedes, NotFound, Tar
 from graph.model.scope import AuthorizedScope
 from graph.model.units import ContextUnit, EdgeType, Kind, Trust, UnitPage, WriteResult, digest_without_time
 from graph.order_keys import FOREVER_US, whole_range
+from graph.preparation import Preparation, PreparedUnit
 from graph.statements import Row
-from graph.unit_rows import StoredUnit, stored_unit, unit_row
+from graph.unit_rows import StoredUnit, stored_unit
 
 LARGE_BATCH = 64
 """Units from which on a batch is first tried as if all of it were new."""
@@ -31,22 +30,13 @@ LINEAGE_LIMIT = 500
 _CURSOR = re.compile(r"\d{18} \S{1,128}")
 
 
-@dataclass(frozen=True, slots=True)
-class PreparedUnit:
-    """A checked unit with what is computed once, at write: its digest and what its body costs."""
-
-    unit: ContextUnit
-    digest: str
-    content_tokens: int
-
-
 class UnitStore:
     """Reads and writes units. Every method needs the scope of who is asking."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def write(self, scope: AuthorizedScope, batch: Sequence[PreparedUnit], recorded_at: datetime) -> WriteResult:
+    async def write(self, scope: AuthorizedScope, batch: Preparation) -> WriteResult:
         """Store a batch whole: new units with their edges, in one transaction that holds the tenant's lock (U8, U9).
 
         Raises:
@@ -55,8 +45,9 @@ class UnitStore:
             LowerTrustSupersedes: C2.
             DatabaseBusy, DatabaseUnavailable: nothing was stored; send it again.
         """
-        ids = {item.unit.id for item in batch}
-        targets = {relation.target_id for item in batch for relation in item.unit.relations} - ids
+        units = batch.units
+        ids = {unit.id for unit in units}
+        targets = {relation.target_id for unit in units for relation in unit.relations} - ids
         tries = 0
 
         async def work(transaction: WriteTransaction) -> WriteResult:
@@ -64,8 +55,8 @@ class UnitStore:
             tries += 1
             # A large batch is nearly always new, and looking for each of its ids took a fifth of the write. So a few are looked for; if one
             # that was not is taken, the unique key refuses the batch, and it is tried again with all of them looked for.
-            few = {batch[0].unit.id, batch[len(batch) // 2].unit.id, batch[-1].unit.id}
-            asked = ids if tries > 1 or len(batch) < LARGE_BATCH else few
+            few = {units[0].id, units[len(units) // 2].id, units[-1].id}
+            asked = ids if tries > 1 or len(units) < LARGE_BATCH else few
             # Locked first: two writers of one tenant queue here; reading before locking would lose updates on every engine.
             await transaction.run("units/lock_tenant", scope)
             rows = await transaction.run("units/read_stored_keys", scope, ids=sorted(asked | targets))
@@ -73,11 +64,15 @@ class UnitStore:
             if asked is not ids and not stored.keys().isdisjoint(few):
                 rows = await transaction.run("units/read_stored_keys", scope, ids=sorted(ids | targets))
                 stored = {str(row["id"]): row for row in rows}
-            new = [item for index, item in enumerate(batch) if not _already_there(item, stored, index)]
-            _check_targets(batch, new, stored)
+            if stored.keys().isdisjoint(ids):
+                new, parts = list(units), batch.parts()
+            else:
+                kept = [item for index, item in enumerate(await batch.whole()) if not _already_there(item, stored, index)]
+                new, parts = [item.unit for item in kept], _as_one(kept)
+            _check_targets(units, new, stored)
             if new:
-                await _create(transaction, scope, new, stored, recorded_at)
-            return WriteResult(written=len(new), unchanged=len(batch) - len(new), ids=[item.unit.id for item in batch])
+                await _create(transaction, scope, new, parts, stored)
+            return WriteResult(written=len(new), unchanged=len(units) - len(new), ids=[unit.id for unit in units])
 
         return await self._database.write("units/write_batch", work)
 
@@ -203,31 +198,35 @@ def _already_there(item: PreparedUnit, stored: dict[str, Row], index: int) -> bo
     return True
 
 
-def _check_targets(batch: Sequence[PreparedUnit], new: Sequence[PreparedUnit], stored: dict[str, Row]) -> None:
-    inside = {item.unit.id: item.unit for item in batch}
-    position = {item.unit.id: index for index, item in enumerate(batch)}
-    for item in new:
-        for relation in item.unit.relations:
+def _check_targets(batch: Sequence[ContextUnit], new: Sequence[ContextUnit], stored: dict[str, Row]) -> None:
+    inside = {unit.id: unit for unit in batch}
+    position = {unit.id: index for index, unit in enumerate(batch)}
+    for unit in new:
+        for relation in unit.relations:
             target = relation.target_id
             row = stored.get(target)
             if target not in inside and (row is None or not row["visible"]):
-                raise TargetNotFound().at(index=position[item.unit.id], id=item.unit.id, field="relations")
+                raise TargetNotFound().at(index=position[unit.id], id=unit.id, field="relations")
             if relation.edge_type is EdgeType.SUPERSESSION:
                 trust = inside[target].trust if target in inside else Trust(str(stored[target]["trust"]))
-                if item.unit.trust.rank > trust.rank:
-                    raise LowerTrustSupersedes().at(index=position[item.unit.id], id=item.unit.id, field="relations")
+                if unit.trust.rank > trust.rank:
+                    raise LowerTrustSupersedes().at(index=position[unit.id], id=unit.id, field="relations")
+
+
+async def _as_one(items: list[PreparedUnit]) -> AsyncIterator[list[PreparedUnit]]:
+    yield items
 
 
 async def _create(
     transaction: WriteTransaction,
     scope: AuthorizedScope,
-    new: Sequence[PreparedUnit],
+    units: Sequence[ContextUnit],
+    parts: AsyncIterable[Sequence[PreparedUnit]],
     stored: dict[str, Row],
-    recorded_at: datetime,
 ) -> None:
-    rows = [unit_row(item.unit, scope.principal, item.digest, item.content_tokens, recorded_at) for item in new]
-    await transaction.run("units/create_units", scope, rows=rows)
-    units = [item.unit for item in new]
+    async for part in parts:
+        if part:
+            await transaction.run("units/create_units", scope, rows=[item.row for item in part])
     await _link_memberships(transaction, scope, units)
     edges: dict[EdgeType, dict[tuple[str, str], None]] = defaultdict(dict)
     for unit in units:

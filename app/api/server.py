@@ -15,6 +15,8 @@ from app.bootstrap import running
 from app.settings import EngineName, Settings
 from graph.model.errors import EngineFailure
 
+GC_THRESHOLD = 50_000
+"""New container objects between two runs of the garbage collector."""
 DRAIN_S = 10
 """Seconds that requests under way have when the service is told to stop."""
 
@@ -81,6 +83,8 @@ class AnnouncedServer(uvicorn.Server):
         # What was loaded stays: taken out of the garbage collector's sight, or it walks all of it again while batches are parsed.
         gc.collect()
         gc.freeze()
+        # A batch makes thousands of objects that all go with it: at the default of 700 the collector would run dozens of times for nothing.
+        gc.set_threshold(GC_THRESHOLD, 20, 50)
         for listening in self.servers:
             for bound in listening.sockets:
                 address, port = bound.getsockname()[:2]

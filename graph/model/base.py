@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import unicodedata
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, TypeVar, cast
 
@@ -18,6 +17,8 @@ BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
 """Characters that Unicode calls letters or symbols and that show nothing."""
 MAX_SHORT_TEXT_CHARACTERS = 512
 MAX_FIELD_NAME = 64
+CONTROLS = re.compile(r"[\x01-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+"""C0 and C1 controls and DEL, but NUL (its own code), tab, line feed and carriage return."""
 MOST_FAILURES = 1_000
 
 
@@ -41,6 +42,8 @@ def check_text(text: str) -> str:
 
 def check_id(text: str) -> str:
     """The id itself when it is 1 to 128 visible characters."""
+    if text.isascii() and text.isprintable() and " " not in text and 1 <= len(text) <= MAX_ID_CHARACTERS:
+        return text
     check_text(text)
     # The one blank that counts as printable is the plain one.
     if not 1 <= len(text) <= MAX_ID_CHARACTERS or not text.isprintable() or " " in text or not BLANK.isdisjoint(text):
@@ -50,7 +53,7 @@ def check_id(text: str) -> str:
 
 def check_short_text(text: str) -> str:
     check_text(text)
-    if any(unicodedata.category(character) == "Cc" and character not in "\t\r\n" for character in text):
+    if CONTROLS.search(text):
         raise PydanticCustomError("content_is_binary", "holds control characters")
     if len(text) > MAX_SHORT_TEXT_CHARACTERS:
         raise PydanticCustomError("too_large", "over the limit of a short text")

@@ -17,9 +17,11 @@ from neo4j.exceptions import TransientError
 from graph.connection import Database, ScopeMisused, StatementFailed, WriteTransaction, connect
 from graph.model.errors import DatabaseBusy, DatabaseUnavailable, DeadlineExceeded, EngineFailure
 from graph.model.scope import AuthorizedScope
-from graph.model.units import ContextUnit, EdgeType, Kind, Metadata, Relation, digest
+from graph.model.units import ContextUnit, EdgeType, Kind, Metadata, Relation, WriteResult
+from graph.preparation import Preparation
 from graph.statements import Dialect, Row, Statement, Statements, load_all, parse_statement
-from graph.unit_store import PreparedUnit, UnitStore
+from graph.unit_rows import prepared_unit
+from graph.unit_store import UnitStore
 
 HEADER = "// mode: {mode}\n// params: {params}\n// returns: n: int\n// scope: {scope}\n// For a test.\n"
 SECRET = "do-not-repeat-7f3a"
@@ -205,15 +207,19 @@ def test_what_the_work_raises_itself_rolls_back_and_comes_out(service: Service, 
     assert service.run(database.read("tests/count", scope)) == [{"n": 0}]
 
 
-def prepared(unit_id: str, *targets: str) -> PreparedUnit:
-    unit = ContextUnit(
+def unit(unit_id: str, *targets: str) -> ContextUnit:
+    return ContextUnit(
         id=unit_id,
         kind=Kind.OBSERVATION,
         content=f"Fact {unit_id}.",
         metadata=Metadata(agent_id="agent-1", session_id="session-1", task_id="task-1"),
         relations=[Relation(target_id=target, edge_type=EdgeType.CAUSATION) for target in targets],
     )
-    return PreparedUnit(unit, digest(unit), content_tokens=5)
+
+
+async def written(store: UnitStore, scope: AuthorizedScope, *units: ContextUnit) -> WriteResult:
+    async with Preparation(units, lambda one: prepared_unit(one, scope.principal, 5, datetime.now(UTC))) as batch:
+        return await store.write(scope, batch)
 
 
 def test_writers_of_one_tenant_all_succeed(service: Service, scope: AuthorizedScope) -> None:
@@ -221,8 +227,8 @@ def test_writers_of_one_tenant_all_succeed(service: Service, scope: AuthorizedSc
     store = UnitStore(service.lastro.database)
 
     async def write(writer: int) -> int:
-        units = [prepared(f"w{writer}-0"), *(prepared(f"w{writer}-{n}", f"w{writer}-{n - 1}") for n in range(1, 10))]
-        return (await store.write(scope, units, datetime.now(UTC))).written
+        units = [unit(f"w{writer}-0"), *(unit(f"w{writer}-{n}", f"w{writer}-{n - 1}") for n in range(1, 10))]
+        return (await written(store, scope, *units)).written
 
     async def at_once() -> list[int]:
         return await asyncio.gather(*(write(writer) for writer in range(6)))
@@ -237,7 +243,7 @@ def test_writers_of_the_same_units_store_them_once(service: Service, scope: Auth
     store = UnitStore(service.lastro.database)
 
     async def write() -> tuple[int, int]:
-        result = await store.write(scope, [prepared("a"), prepared("b", "a")], datetime.now(UTC))
+        result = await written(store, scope, unit("a"), unit("b", "a"))
         return result.written, result.unchanged
 
     async def at_once() -> list[tuple[int, int]]:

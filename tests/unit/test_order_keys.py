@@ -21,6 +21,7 @@ def is_id(text: str) -> bool:
     return True
 
 
+us = order_keys.microseconds
 IDS = st.text(min_size=1, max_size=4).filter(is_id) | st.text(alphabet="a!~0é", min_size=1, max_size=3)
 """Any ids, and many that are prefixes of one another or hold the character that ends a range."""
 STEPS = st.none() | st.integers(0, order_keys.MAX_STEP)
@@ -41,9 +42,9 @@ def times(draw: st.DrawFn) -> datetime:
 @example(EARLIEST, "a", LATEST, "a")
 def test_keys_sort_as_time_and_id(first: datetime, first_id: str, second: datetime, second_id: str) -> None:
     by_fact = (first, first_id) < (second, second_id)
-    assert (order_keys.tenant_order("t", first, first_id) < order_keys.tenant_order("t", second, second_id)) == by_fact
-    assert (order_keys.task_order("t", "k", first, first_id) < order_keys.task_order("t", "k", second, second_id)) == by_fact
-    assert (order_keys.session_order("t", "s", first, first_id) < order_keys.session_order("t", "s", second, second_id)) == by_fact
+    assert (order_keys.tenant_order("t", us(first), first_id) < order_keys.tenant_order("t", us(second), second_id)) == by_fact
+    assert (order_keys.task_order("t", "k", us(first), first_id) < order_keys.task_order("t", "k", us(second), second_id)) == by_fact
+    assert (order_keys.session_order("t", "s", us(first), first_id) < order_keys.session_order("t", "s", us(second), second_id)) == by_fact
 
 
 @given(STEPS, times(), IDS, STEPS, times(), IDS)
@@ -52,7 +53,7 @@ def test_step_keys_sort_as_step_time_and_id(
 ) -> None:
     by_fact = (step or 0, at, unit_id) < (other or 0, later, other_id)
     assert (
-        order_keys.task_step_order("t", "k", step, at, unit_id) < order_keys.task_step_order("t", "k", other, later, other_id)
+        order_keys.task_step_order("t", "k", step, us(at), unit_id) < order_keys.task_step_order("t", "k", other, us(later), other_id)
     ) == by_fact
 
 
@@ -68,14 +69,14 @@ def test_a_range_holds_the_keys_of_its_own_parts_only(
     tenant: str, task: str, other_tenant: str, other_task: str, at: datetime, unit_id: str
 ) -> None:
     for key, own in (
-        (order_keys.task_order(other_tenant, other_task, at, unit_id), (other_tenant, other_task) == (tenant, task)),
-        (order_keys.task_step_order(other_tenant, other_task, 7, at, unit_id), (other_tenant, other_task) == (tenant, task)),
-        (order_keys.session_order(other_tenant, other_task, at, unit_id), (other_tenant, other_task) == (tenant, task)),
+        (order_keys.task_order(other_tenant, other_task, us(at), unit_id), (other_tenant, other_task) == (tenant, task)),
+        (order_keys.task_step_order(other_tenant, other_task, 7, us(at), unit_id), (other_tenant, other_task) == (tenant, task)),
+        (order_keys.session_order(other_tenant, other_task, us(at), unit_id), (other_tenant, other_task) == (tenant, task)),
     ):
         low, high = order_keys.whole_range(tenant, task)
         assert (low <= key < high) == own
     low, high = order_keys.whole_range(tenant)
-    assert (low <= order_keys.tenant_order(other_tenant, at, unit_id) < high) == (other_tenant == tenant)
+    assert (low <= order_keys.tenant_order(other_tenant, us(at), unit_id) < high) == (other_tenant == tenant)
 
 
 @given(IDS, IDS, st.integers(0, order_keys.MAX_STEP), IDS, IDS, STEPS, times(), IDS)
@@ -85,7 +86,7 @@ def test_a_range_up_to_a_step_ends_with_it(
     tenant: str, task: str, step: int, other_tenant: str, other_task: str, other_step: int | None, at: datetime, unit_id: str
 ) -> None:
     low, high = order_keys.up_to_step(tenant, task, step)
-    inside = low <= order_keys.task_step_order(other_tenant, other_task, other_step, at, unit_id) < high
+    inside = low <= order_keys.task_step_order(other_tenant, other_task, other_step, us(at), unit_id) < high
     assert inside == ((other_tenant, other_task) == (tenant, task) and (other_step or 0) <= step)
 
 
@@ -93,4 +94,4 @@ def test_a_range_up_to_a_step_ends_with_it(
 def test_near_steps_of_one_task(tenant: str, task: str, step: int, other_step: int, at: datetime, unit_id: str) -> None:
     assume(tenant and task)
     low, high = order_keys.up_to_step(tenant, task, step)
-    assert (low <= order_keys.task_step_order(tenant, task, other_step, at, unit_id) < high) == (other_step <= step)
+    assert (low <= order_keys.task_step_order(tenant, task, other_step, us(at), unit_id) < high) == (other_step <= step)
