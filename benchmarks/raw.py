@@ -57,8 +57,8 @@ class Raw:
             transaction.commit()
 
     def bound(self, name: str, values: dict[str, Any]) -> Call:
-        """Values as the statement takes them on this engine."""
-        return name, self.statements[name].bind(values)
+        """Values as the statement takes them on this engine: plain lists and maps, as any program hands them to the driver."""
+        return name, {"parameters": values} if self.statements[name].one_map else values
 
     def close(self) -> None:
         self._session.close()

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import re
 from collections import defaultdict
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
 
 from neo4j.exceptions import TransientError
 
 from graph.connection import Database, WriteTransaction
+from graph.cursors import from_cursor, to_cursor
 from graph.model.answer import AnswerRelation, Lineage
 from graph.model.errors import InvalidField, LowerTrustSupersedes, NotFound, TargetNotFound, UnitConflict
 from graph.model.scope import AuthorizedScope
@@ -27,7 +26,6 @@ NEEDS_LEVELS = 2
 """Levels that ``units/read_units_with_needs`` follows."""
 LINEAGE_LIMIT = 500
 """Units in one lineage answer."""
-_CURSOR = re.compile(r"\d{18} \S{1,128}")
 
 
 class UnitStore:
@@ -126,9 +124,9 @@ class UnitStore:
         parts = [part for part in (scope.tenant_id, session_id, task_id) if part is not None]
         from_key, to_key = whole_range(*parts)
         if cursor is not None:
-            to_key = from_key + _from_cursor(cursor)
+            to_key = from_key + from_cursor(cursor)
         rows = await self._database.read(f"units/list_units_by_{what}", scope, from_key=from_key, to_key=to_key, limit=limit)
-        following = _to_cursor(str(rows[-1]["order_key"]).removeprefix(from_key)) if len(rows) == limit else None
+        following = to_cursor(str(rows[-1]["order_key"]).removeprefix(from_key)) if len(rows) == limit else None
         return UnitPage(units=[stored_unit(row).unit for row in rows], next=following)
 
     async def lineage(self, scope: AuthorizedScope, unit_id: str, *, before: bool, after: bool, depth: int) -> Lineage:
@@ -163,21 +161,6 @@ class UnitStore:
         units = {item.unit.id: item.unit for item in await self.read_many(scope, others)} if others else {}
         relations = [AnswerRelation(source_id=a, target_id=b, edge_type=EdgeType(kind.lower())) for a, b, kind in edges]
         return Lineage(units=[start, *(units[found] for found in others if found in units)], relations=relations, truncated=truncated)
-
-
-def _to_cursor(rest: str) -> str:
-    """The part of an order key behind the caller's own names: time and id."""
-    return base64.urlsafe_b64encode(rest.encode()).decode()
-
-
-def _from_cursor(cursor: str) -> str:
-    try:
-        rest = base64.b64decode(cursor, altchars=b"-_", validate=True).decode()
-    except ValueError:  # of base64 and of UTF-8
-        rest = ""
-    if not _CURSOR.fullmatch(rest):
-        raise InvalidField("The cursor was not made here.", hint="Start from the first page.").at(field="cursor")
-    return rest
 
 
 def _cut(rows: Iterable[Row]) -> bool:
