@@ -242,15 +242,18 @@ class Tokenizers:
             parts: dict[str, Any] = known[name]()
         except _NoRanks:
             return ByteCounter(), "estimate", ""
-        encoding = tiktoken.Encoding(**parts)
-        lengths = array("H", bytes(2 * (encoding.max_token_value + 1)))
-        for token, rank in parts["mergeable_ranks"].items():
-            lengths[rank] = len(token)
-        exact = RankedCounter(name, _without_panic(encoding), lengths)
+        exact = _ranked_counter(name, tiktoken.Encoding(**parts), parts["mergeable_ranks"])
         if name == O200K and self._quicktok_wanted:
-            quick = _quick_counter(exact)
+            # tiktoken's tables go before quicktok's come: both at once were the most memory that the service ever took (docs/benchmarks.md).
+            expected = [exact.encode(probe) for probe in _PROBES]
+            lengths = exact.lengths
+            parts.clear()
+            del exact
+            quick = _quick_counter(name, lengths, expected)
             if quick is not None:
                 return quick, labels[0], "quicktok"
+            parts = known[name]()
+            exact = _ranked_counter(name, tiktoken.Encoding(**parts), parts["mergeable_ranks"])
         return exact, labels[0], "tiktoken"
 
 
@@ -276,13 +279,20 @@ def _without_panic(encoding: tiktoken.Encoding) -> Callable[[str], list[int]]:
     return encode
 
 
-def _quick_counter(exact: RankedCounter) -> QuickCounter | None:
-    """The counter by quicktok; None when the package is missing, its native part does not load or it disagrees on a probe."""
+def _ranked_counter(name: str, encoding: tiktoken.Encoding, mergeable: Mapping[bytes, int]) -> RankedCounter:
+    lengths = array("H", bytes(2 * (encoding.max_token_value + 1)))
+    for token, rank in mergeable.items():
+        lengths[rank] = len(token)
+    return RankedCounter(name, _without_panic(encoding), lengths)
+
+
+def _quick_counter(name: str, lengths: array[int], expected: Sequence[list[int]]) -> QuickCounter | None:
+    """The counter by quicktok; None when the package is missing, its native part does not load or it disagrees with tiktoken on a probe."""
     try:
-        engine: Any = importlib.import_module("quicktok").get_encoding(exact.name)
+        engine: Any = importlib.import_module("quicktok").get_encoding(name)
         numpy: Any = importlib.import_module("numpy")
     except (ImportError, OSError, RuntimeError):
         return None
-    if any(engine.encode_ordinary(probe) != exact.encode(probe) for probe in _PROBES):
+    if [engine.encode_ordinary(probe) for probe in _PROBES] != list(expected):
         return None
-    return QuickCounter(exact.name, engine, numpy.array(exact.lengths, dtype="int64"))
+    return QuickCounter(name, engine, numpy.array(lengths, dtype="int64"))

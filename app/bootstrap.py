@@ -11,21 +11,34 @@ from dataclasses import dataclass
 
 from adapters.registry import AdapterRegistry
 from adapters.tokenizers import Tokenizers
+from app.governance.crossings import Crossings
+from app.governance.erasure import Erasure
+from app.governance.quotas import Quotas
+from app.governance.retention import RetentionJob, RetentionRules
+from app.governance.usage import UsageMeter
 from app.health import Health
 from app.ingest import Ingest
 from app.registry.registry import Registry
+from app.registry.tokens import Tokens
 from app.router.pipeline import Router
 from app.router.planner import Planner
 from app.settings import EngineName, Settings
 from app.strategies.runner import StrategyRunner
 from app.warmup import warm
+from graph.audit_store import AuditStore
 from graph.connection import Database, connect
 from graph.context_store import ContextStore
 from graph.engines.base import Engine
 from graph.engines.embedded import EmbeddedEngine
 from graph.engines.neo4j import GivenNeo4j
+from graph.erasure_store import ErasureStore
+from graph.model.erasure import TombstoneKeys
+from graph.policy_store import PolicyStore
+from graph.quota_store import QuotaStore
 from graph.registry_store import RegistryStore
+from graph.retention_store import RetentionStore
 from graph.schema import migrate
+from graph.tenant_erasure_store import TenantErasureStore
 from graph.unit_store import UnitStore
 
 log = logging.getLogger(__name__)
@@ -41,6 +54,15 @@ class Lastro:
     registry: Registry
     ingest: Ingest
     units: UnitStore
+    audit: AuditStore
+    policies: PolicyStore
+    crossings: Crossings
+    quota_store: QuotaStore
+    quotas: Quotas
+    meter: UsageMeter
+    erasure: Erasure
+    retention: RetentionRules
+    retention_job: RetentionJob
     router: Router
     adapters: AdapterRegistry
     health: Health
@@ -72,31 +94,69 @@ async def running(settings: Settings, engine: Engine | None = None, *, warm_up: 
         database = await connect(address, wait_s=settings.startup_wait_s)
         try:
             secret = await migrate(database)
-            lastro = _wire(settings, engine, database, secret)
-            if warm_up:
-                await lastro.warm()
-            yield lastro
+            async with _tokens(settings) as tokens:
+                lastro = _wire(settings, engine, database, secret, tokens)
+                if warm_up:
+                    await lastro.warm()
+                async with lastro.meter.running():
+                    yield lastro
         finally:
             await database.close()
     finally:
         await engine.stop()
 
 
-def _wire(settings: Settings, engine: Engine, database: Database, secret: str) -> Lastro:
+@asynccontextmanager
+async def _tokens(settings: Settings) -> AsyncGenerator[Tokens | None]:
+    """Who checks JWTs; nobody, and nothing is loaded for it, where no issuer is set. The issuer is not asked before the first token comes."""
+    if settings.oidc_issuer is None:
+        yield None
+        return
+    from app.registry.oidc import OidcTokens  # noqa: PLC0415 (cryptography is loaded only where it is needed)
+
+    tokens = OidcTokens(settings)
+    try:
+        yield tokens
+    finally:
+        await tokens.close()
+
+
+def _wire(settings: Settings, engine: Engine, database: Database, secret: str, tokens: Tokens | None) -> Lastro:
     tokenizers = Tokenizers()
     fence_key = hmac.digest(bytes.fromhex(secret), b"fence", hashlib.sha256)
     adapters = AdapterRegistry(fence_key, tokenizers=tokenizers)
-    units = UnitStore(database)
+    tombstones = TombstoneKeys(bytes.fromhex(secret))
+    units = UnitStore(database, tombstones)
     contexts = ContextStore(database)
-    registry = Registry(RegistryStore(database))
+    audit = AuditStore(database)
+    policies = PolicyStore(database, audit)
+    registry = Registry(RegistryStore(database), policies, tokens)
+    quota_store = QuotaStore(database)
+    meter = UsageMeter(quota_store)
+    quotas = Quotas(quota_store, meter)
+    crossings = Crossings(policies)
+    erasure_store = ErasureStore(database, audit, tombstones, quota_store)
+    erasure = Erasure(erasure_store, TenantErasureStore(database, audit, tombstones))
+    retention_store = RetentionStore(database, audit, erasure_store)
+    retention = RetentionRules(retention_store)
+    retention_job = RetentionJob(retention_store, erasure_store, erasure, retention, registry.local, settings.retention_interval_s)
     return Lastro(
         settings=settings,
         engine=engine,
         database=database,
         registry=registry,
-        ingest=Ingest(units, tokenizers, settings),
+        ingest=Ingest(units, tokenizers, settings, quotas),
         units=units,
-        router=Router(registry, Planner(adapters), StrategyRunner(contexts, units), units, adapters),
+        audit=audit,
+        policies=policies,
+        crossings=crossings,
+        quota_store=quota_store,
+        quotas=quotas,
+        meter=meter,
+        erasure=erasure,
+        retention=retention,
+        retention_job=retention_job,
+        router=Router(registry, Planner(adapters), StrategyRunner(contexts, units), units, adapters, quotas, crossings),
         adapters=adapters,
-        health=Health(engine, database),
+        health=Health(engine, database, meter, retention_job),
     )

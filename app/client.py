@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self
 from urllib.parse import quote
@@ -11,11 +12,17 @@ import httpx2
 import orjson
 
 from graph.model.answer import ContextAnswer, Lineage
-from graph.model.base import errors_by_code
-from graph.model.errors import LastroError, Unavailable, Where
-from graph.model.keys import CreatedKey, KeyList, KeyRequest
+from graph.model.audit import AuditEvent, AuditPage, AuditQuery
+from graph.model.base import errors_by_code, parse
+from graph.model.erasure import ErasureCertificate, ErasureLine, ErasureProgress, Refuses, TenantErasure
+from graph.model.errors import LastroError, QuotaExceeded, Unavailable, Where
+from graph.model.keys import CreatedKey, KeyList, KeyRequest, RotationRequest
+from graph.model.policy import Explanation, Policy, PolicyList, PolicyRequest, Team, TeamList
 from graph.model.query import ContextQuery
-from graph.model.units import ContextUnit, UnitPage, WriteResult
+from graph.model.quota import QuotaLimits, QuotaList, QuotaView, Subject, UsagePage, UsageQuery
+from graph.model.retention import Retention, RetentionReport, RetentionRun
+from graph.model.scope import Role
+from graph.model.units import ContextUnit, Scope, UnitPage, WriteResult
 
 TIMEOUT_S = 60.0
 
@@ -90,30 +97,198 @@ class LastroClient:
         """The tenant's keys; for admins."""
         return KeyList.model_validate_json(await self._call("GET", "/v1/keys"))
 
+    async def rotate_key(self, key_id: str, asked: RotationRequest) -> CreatedKey:
+        """Make a key that takes the place of another, which goes on for the overlap; for admins."""
+        content = asked.model_dump_json(exclude_defaults=True).encode()
+        return CreatedKey.model_validate_json(await self._call("POST", f"/v1/keys/{quote(key_id, safe='')}/rotate", content=content))
+
     async def revoke_key(self, key_id: str) -> None:
         """Revoke a key of the tenant; for admins."""
         await self._call("DELETE", f"/v1/keys/{quote(key_id, safe='')}")
 
+    async def create_policy(self, asked: PolicyRequest) -> Policy:
+        """Put a policy in force; for admins."""
+        content = asked.model_dump_json(exclude_defaults=True).encode()
+        return Policy.model_validate_json(await self._call("POST", "/v1/policies", content=content))
+
+    async def list_policies(self) -> PolicyList:
+        """The tenant's policies, newest first; for admins."""
+        return PolicyList.model_validate_json(await self._call("GET", "/v1/policies"))
+
+    async def revoke_policy(self, policy_id: str, reason: str | None = None) -> None:
+        """End a policy; for admins."""
+        await self._call("DELETE", f"/v1/policies/{quote(policy_id, safe='')}", params=_given(reason=reason))
+
+    async def explain(self, unit_id: str, agent_id: str, session_id: str | None, place: Scope, role: Role) -> Explanation:
+        """Why a reader can or cannot see a unit; for admins."""
+        params = _given(
+            unit_id=unit_id,
+            agent_id=agent_id,
+            session_id=session_id,
+            organization_id=place.organization_id,
+            assessment_id=place.assessment_id,
+            role=role.value,
+        )
+        return Explanation.model_validate_json(await self._call("GET", "/v1/policies/explain", params=params))
+
+    async def list_teams(self) -> TeamList:
+        """The tenant's teams; for admins."""
+        return TeamList.model_validate_json(await self._call("GET", "/v1/teams"))
+
+    async def save_team(self, team: Team) -> Team:
+        """Make a team, or say anew who is in it; for admins."""
+        return Team.model_validate_json(await self._call("PUT", "/v1/teams", content=team.model_dump_json().encode()))
+
+    async def remove_team(self, team_id: str) -> None:
+        """Take a team away; for admins."""
+        await self._call("DELETE", f"/v1/teams/{quote(team_id, safe='')}")
+
+    async def list_quotas(self) -> QuotaList:
+        """The tenant's quotas, with what remains of them; for admins."""
+        return QuotaList.model_validate_json(await self._call("GET", "/v1/quotas"))
+
+    async def set_quota(self, subject: Subject, limits: QuotaLimits, *, reason: str | None = None) -> QuotaView:
+        """Set all limits of a subject; for admins."""
+        content = limits.model_dump_json(exclude_defaults=True).encode()
+        return QuotaView.model_validate_json(
+            await self._call("PUT", _quota_address(subject), params=_given(reason=reason), content=content)
+        )
+
+    async def remove_quota(self, subject: Subject, *, reason: str | None = None) -> None:
+        """Remove all limits of a subject; for admins."""
+        await self._call("DELETE", _quota_address(subject), params=_given(reason=reason))
+
+    async def usage(self, query: UsageQuery, *, limit: int = 50, cursor: str | None = None) -> UsagePage:
+        """A page of who used what; for admins and analysts."""
+        params = _given(
+            subject_type=query.subject_type,
+            subject_id=query.subject_id,
+            since=query.since,
+            until=query.until,
+            by=query.by,
+            limit=limit,
+            cursor=cursor,
+        )
+        return UsagePage.model_validate_json(await self._call("GET", "/v1/usage", params=params))
+
+    async def own_quotas(self) -> QuotaList:
+        """The quotas that hold for this key, with what remains."""
+        return QuotaList.model_validate_json(await self._call("GET", "/v1/usage/me"))
+
+    async def audit(self, query: AuditQuery, *, limit: int = 50, cursor: str | None = None) -> AuditPage:
+        """A page of the audit trail, newest first; for admins."""
+        params = {**_audit_params(query), **_given(limit=limit, cursor=cursor)}
+        return AuditPage.model_validate_json(await self._call("GET", "/v1/audit", params=params))
+
+    async def export_audit(self, query: AuditQuery) -> AsyncIterator[AuditEvent]:
+        """All events, newest first, as they come; for admins. One that breaks off raises Unavailable."""
+        try:
+            async with self._http.stream("GET", "/v1/audit/export", params=_audit_params(query)) as response:
+                if not response.is_success:
+                    await response.aread()
+                    raise _error_of(response)
+                rest = b""
+                # Not by text lines: these would also end at characters that a reason may hold.
+                async for piece in response.aiter_bytes():
+                    *lines, rest = (rest + piece).split(b"\n")
+                    for line in lines:
+                        yield AuditEvent.model_validate_json(line)
+        except httpx2.TransportError as failure:
+            raise _silent(failure) from None
+
+    async def erase(self, unit_id: str, *, reason: str | None = None, refuses: Refuses = Refuses.VALUE) -> str:
+        """Erase a unit; the id of its tombstone, which the audit trail names it by. For admins, and for agents what they wrote."""
+        answer = await self._answer("DELETE", _address(unit_id), params=_given(reason=reason, refuse=refuses.value))
+        return answer.headers["lastro-tombstone"]
+
+    async def erase_tenant(
+        self, asked: TenantErasure, on_progress: Callable[[ErasureProgress], None] = lambda _: None
+    ) -> ErasureCertificate:
+        """Erase the whole tenant of the key, which then stops working; for admins. Going on with one that was begun is the same call."""
+        content = asked.model_dump_json(exclude_defaults=True).encode()
+        try:
+            async with self._http.stream("DELETE", "/v1/tenant", content=content, headers={"Content-Type": "application/json"}) as response:
+                if not response.is_success:
+                    await response.aread()
+                    raise _error_of(response)
+                async for text in response.aiter_lines():
+                    line = parse(ErasureLine, text)
+                    if line.progress is not None:
+                        on_progress(line.progress)
+                    if line.certificate is not None:
+                        return line.certificate
+                    if line.problem is not None:
+                        raise errors_by_code().get(line.problem["code"], LastroError)(line.problem["title"], hint=line.problem["hint"])
+        except httpx2.TransportError as failure:
+            raise _silent(failure) from None
+        raise Unavailable("The service went away before the erasure was through.", hint="Run it again: it goes on where it was.")
+
+    async def retention(self) -> Retention:
+        """The tenant's rules of retention; for admins."""
+        return Retention.model_validate_json(await self._call("GET", "/v1/retention"))
+
+    async def set_retention(self, rules: Retention, *, reason: str | None = None) -> Retention:
+        """Put rules in the place of those before; for admins."""
+        content = rules.model_dump_json().encode()
+        return Retention.model_validate_json(await self._call("PUT", "/v1/retention", params=_given(reason=reason), content=content))
+
+    async def run_retention(self, *, dry_run: bool = False) -> RetentionReport:
+        """Apply the rules now, or count what that would erase; for admins."""
+        content = RetentionRun(dry_run=dry_run).model_dump_json().encode()
+        return RetentionReport.model_validate_json(await self._call("POST", "/v1/retention/run", content=content))
+
     async def _call(
-        self, method: str, path: str, *, params: dict[str, str] | None = None, content: bytes | None = None, model: str | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str | list[str]] | None = None,
+        content: bytes | None = None,
+        model: str | None = None,
     ) -> bytes:
+        return (await self._answer(method, path, params=params, content=content, model=model)).content
+
+    async def _answer(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str | list[str]] | None = None,
+        content: bytes | None = None,
+        model: str | None = None,
+    ) -> httpx2.Response:
         headers = {"Content-Type": "application/json"} if content is not None else {}
         if model is not None:
             headers["Lastro-Model"] = model
         try:
             response = await self._http.request(method, path, params=params, content=content, headers=headers)
         except httpx2.TransportError as failure:
-            raise Unavailable(
-                f"The service does not answer ({type(failure).__name__}).", hint="Check LASTRO_URL, and that it runs."
-            ) from None
+            raise _silent(failure) from None
         if response.is_success:
-            return response.content
+            return response
         raise _error_of(response)
 
 
 def _address(unit_id: str) -> str:
     """Where a unit is. Dots are escaped too: an id may be ``..``, which would otherwise be taken for the folder above."""
     return "/v1/units/" + quote(unit_id, safe="").replace(".", "%2E")
+
+
+def _quota_address(subject: Subject) -> str:
+    return f"/v1/quotas/{subject.type}/" + quote(subject.id, safe="").replace(".", "%2E")
+
+
+def _audit_params(query: AuditQuery) -> dict[str, str | list[str]]:
+    return {"action": [action.value for action in query.actions], **_given(since=query.since, until=query.until)}
+
+
+def _given(**params: object) -> dict[str, str]:
+    """Parameters that were given, as texts."""
+    return {name: value.isoformat() if isinstance(value, datetime) else str(value) for name, value in params.items() if value is not None}
+
+
+def _silent(failure: httpx2.TransportError) -> Unavailable:
+    return Unavailable(f"The service does not answer ({type(failure).__name__}).", hint="Check LASTRO_URL, and that it runs.")
 
 
 def _error_of(response: httpx2.Response) -> LastroError:
@@ -123,6 +298,8 @@ def _error_of(response: httpx2.Response) -> LastroError:
         error = cls(told["title"], hint=told["hint"])
         if "where" in told:
             error.where = Where(**told["where"])
+        if isinstance(error, QuotaExceeded):
+            error.quota = dict(told["quota"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return LastroError(f"The service answered {response.status_code} without saying why.", hint="Is LASTRO_URL a Lastro service?")
     return error

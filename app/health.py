@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from time import monotonic
 
+from app.governance.retention import RetentionJob
+from app.governance.usage import UsageMeter
 from graph.connection import Database
 from graph.engines.base import Engine
 from graph.model.errors import LastroError
@@ -21,13 +23,19 @@ class Readiness:
     server: str
     ms: float
     problem: str | None
+    retention: str = "off"
+    """The background job: ``running``, ``stopped`` when it died, or ``off`` in a command. A service without it still answers."""
+    usage: str = "off"
+    """The same for writing usage counts down; limits do not depend on it."""
 
 
 class Health:
     """Asks the engine and the database."""
 
-    def __init__(self, engine: Engine, database: Database) -> None:
+    def __init__(self, engine: Engine, database: Database, meter: UsageMeter, retention: RetentionJob) -> None:
+        self._retention = retention
         self._engine = engine
+        self._meter = meter
         self._database = database
 
     async def readiness(self) -> Readiness:
@@ -39,4 +47,7 @@ class Health:
                 await self._database.read("service/ping", deadline_s=READY_DEADLINE_S)
             except LastroError as error:
                 problem = error.code
-        return Readiness(problem is None, self._engine.name, self._database.agent, round((monotonic() - began) * 1000, 1), problem)
+        took_ms = round((monotonic() - began) * 1000, 1)
+        return Readiness(
+            problem is None, self._engine.name, self._database.agent, took_ms, problem, self._retention.state, self._meter.state
+        )

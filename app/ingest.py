@@ -9,6 +9,7 @@ from anyio import to_thread
 
 from adapters.base import unit_body
 from adapters.tokenizers import Tokenizers
+from app.governance.quotas import Quotas
 from app.settings import Settings
 from graph.model.batch import check_batch
 from graph.model.content import check_content
@@ -23,8 +24,9 @@ from graph.unit_store import UnitStore
 class Ingest:
     """Writes batches of units."""
 
-    def __init__(self, units: UnitStore, tokenizers: Tokenizers, settings: Settings) -> None:
+    def __init__(self, units: UnitStore, tokenizers: Tokenizers, settings: Settings, quotas: Quotas) -> None:
         self._units = units
+        self._quotas = quotas
         self._tokenizers = tokenizers
         self._settings = settings
 
@@ -33,7 +35,7 @@ class Ingest:
 
         Raises:
             InvalidInput and its kinds: one bad item refuses the batch and is named; nothing is stored.
-            UnitConflict, DatabaseBusy, DatabaseUnavailable: nothing is stored.
+            UnitConflict, QuotaExceeded, DatabaseBusy, DatabaseUnavailable: nothing is stored.
         """
         if len(batch) > self._settings.max_batch_units:
             raise BatchTooLarge(f"The batch holds {len(batch)} units; the limit is {self._settings.max_batch_units}.")
@@ -41,7 +43,9 @@ class Ingest:
         units = await to_thread.run_sync(self._checked, scope, batch)
         recorded_at = datetime.now(UTC)
         async with Preparation(units, lambda unit: self._prepare(scope, unit, recorded_at)) as preparing:
-            return await self._units.write(scope, preparing)
+            result = await self._units.write(scope, preparing, await self._quotas.limited_in_tokens(scope))
+            self._quotas.stored(scope, result.written, preparing.tokens_written)
+            return result
 
     def _checked(self, scope: AuthorizedScope, batch: Sequence[ContextUnit]) -> list[ContextUnit]:
         check_batch(batch)
@@ -77,6 +81,10 @@ def completed(unit: ContextUnit, scope: AuthorizedScope) -> ContextUnit:
     named = metadata.agent_id or (owner.agent_id if owner is not None else None)
     if named is not None and named != principal.agent_id and not speaks_for_others:
         raise AgentMismatch().at(field="metadata.agent_id")
+    if principal.session_bound and metadata.session_id not in {None, principal.session_id}:
+        raise AgentMismatch(
+            "The unit names another session than the caller's.", hint="A token that names a session writes in that session alone."
+        ).at(field="metadata.session_id")
     if unit.trust not in principal.role.trust_levels:
         raise TrustNotAllowed().at(field="trust")
     place = unit.scope
@@ -101,5 +109,5 @@ def completed(unit: ContextUnit, scope: AuthorizedScope) -> ContextUnit:
 def _writable(scope: AuthorizedScope) -> list[str]:
     """Scope keys that may be written: what may be read, but for a bound key only where the request is, never upwards from there."""
     if scope.principal.bound == Scope():
-        return scope.visible_scope_keys
+        return scope.own_places
     return [scope_key(scope.organization_id, scope.assessment_id)]

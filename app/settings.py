@@ -7,9 +7,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, SecretStr, ValidationError
+from pydantic import Field, FilePath, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.registry.oidc_rules import algorithms_of, may_be_asked
 from graph.model.errors import SettingsInvalid
 
 
@@ -24,6 +25,10 @@ def default_data_folder() -> Path:
     """The user's data folder for Lastro."""
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
     return Path(base) / "lastro"
+
+
+Claim = Annotated[str, Field(min_length=1, max_length=256)]
+"""Name of a claim, as it stands in the token."""
 
 
 class Settings(BaseSettings):
@@ -53,7 +58,79 @@ class Settings(BaseSettings):
     max_concurrent_requests: Annotated[int, Field(ge=1)] = Field(
         default=128, description="Requests worked on at once; more are refused at once with 503 and Retry-After."
     )
+    oidc_allow_http: bool = Field(
+        default=False,
+        description="Whether an issuer on this very machine may be asked over `http://`; another is always asked over `https://`.",
+    )
+    oidc_issuer: str | None = Field(
+        default=None, description="Issuer (URL) whose JWTs are accepted beside API keys, exactly as `iss` names it; none when unset."
+    )
+    oidc_audience: str | None = Field(
+        default=None, validate_default=True, description="What `aud` of a token must be or hold; needed with an issuer."
+    )
+    oidc_algorithms: str = Field(
+        default="RS256,ES256",
+        description="Algorithms that tokens may be signed with: RS, PS or ES with 256, 384 or 512, or EdDSA. `none` and HMAC never.",
+    )
+    oidc_tenant_claim: Claim = Field(default="tenant_id", description="Claim that names the tenant.")
+    oidc_agent_claim: Claim = Field(default="sub", description="Claim that names the agent.")
+    oidc_role_claim: Claim = Field(default="role", description="Claim that names the role: admin, publisher, agent or analyst.")
+    oidc_organization_claim: Claim = Field(
+        default="organization_id", description="Claim that keeps a token within an organisation, if it is there."
+    )
+    oidc_assessment_claim: Claim = Field(
+        default="assessment_id", description="Claim that keeps a token within an assessment, if it is there."
+    )
+    oidc_session_claim: Claim = Field(default="session_id", description="Claim that keeps a token to one session, if it is there.")
+    oidc_create_tenants: bool = Field(
+        default=False,
+        description="Whether a token may name a tenant that does not exist; its first write makes it. Otherwise it is refused.",
+    )
+    oidc_clock_skew_s: Annotated[float, Field(ge=0, le=600)] = Field(
+        default=60.0, description="How far the issuer's clock and ours may differ, seconds."
+    )
+    oidc_keys_refresh_s: Annotated[float, Field(ge=1, le=86_400)] = Field(
+        default=300.0,
+        description="Age from which the issuer's keys are fetched anew, seconds; a key it withdrew works for about twice that at most.",
+    )
+    oidc_keys_usable_s: Annotated[float, Field(ge=1, le=604_800)] = Field(
+        default=3_600.0, description="How old the issuer's keys may grow while it does not answer, seconds; then tokens get 503."
+    )
+    oidc_refetch_s: Annotated[float, Field(ge=0.1, le=60)] = Field(
+        default=5.0, description="Least time between two fetches for keys that are not known, and after a failed one, seconds."
+    )
+    oidc_ca_file: FilePath | None = Field(
+        default=None, description="Certificates (PEM) to trust for the issuer; the usual ones when unset."
+    )
+    retention_interval_s: Annotated[float, Field(ge=1, le=604_800)] = Field(
+        default=3_600.0, description="How often the rules of retention are applied, seconds; by one replica at a time."
+    )
     log_level: str = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR.")
+
+    @field_validator("oidc_issuer", "oidc_audience", mode="before")
+    @classmethod
+    def _unset_when_empty(cls, value: object) -> object:
+        return None if value == "" else value
+
+    @field_validator("oidc_issuer")
+    @classmethod
+    def _may_be_asked(cls, value: str | None, told: ValidationInfo) -> str | None:
+        if value is not None and not may_be_asked(value, plain_http=bool(told.data.get("oidc_allow_http"))):
+            raise ValueError("not an address that may be asked")
+        return value
+
+    @field_validator("oidc_audience")
+    @classmethod
+    def _goes_with_an_issuer(cls, value: str | None, told: ValidationInfo) -> str | None:
+        # Without an audience, a token made for any other service of the same issuer would open this one.
+        if value is None and told.data.get("oidc_issuer") is not None:
+            raise ValueError("an issuer needs an audience")
+        return value
+
+    @field_validator("oidc_algorithms")
+    @classmethod
+    def _with_a_public_key(cls, value: str) -> str:
+        return ",".join(algorithms_of(value))
 
 
 def load_settings(**overrides: object) -> Settings:

@@ -12,6 +12,7 @@ from pathlib import Path
 import orjson
 
 from app.bootstrap import Lastro
+from benchmarks import permissions
 from benchmarks.engines import BenchEngine, lastro_on, started
 from benchmarks.graph_loading import LoadedGraph, load_graph
 from benchmarks.made_up import unit_id
@@ -74,8 +75,14 @@ async def measure(engine: BenchEngine, folder: Path, units: int, on_progress: On
                 _rounds(raw, sides, asked, samples, stages, on_progress)
                 for side in sides.values():
                     side.door.close()
+                await permissions.open_to_reader(lastro, TENANTS["plain"], "bench")
+                found = await permissions.doors(lastro, served.port, TENANTS["plain"])
+                same = permissions.ask_in_turn(found, [_query(around) for around in asked], samples, on_progress)
+                for door in found.values():
+                    door.close()
             raw.close()
-    return _figures(str(engine), samples, stages, sides, graphs, setup_s)
+    told = _figures(str(engine), samples, stages, sides, graphs, setup_s)
+    return [*told, *permissions.figures(str(engine), samples, same, len(asked))]
 
 
 async def _load(lastro: Lastro, address: Address, units: int, on_progress: OnProgress) -> dict[str, LoadedGraph]:

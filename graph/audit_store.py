@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 
 import orjson
@@ -56,17 +56,32 @@ class AuditStore:
             numbers=orjson.dumps(dict(numbers or {})).decode(),
         )
 
-    async def page(self, scope: AuthorizedScope, *, limit: int = 50, cursor: str | None = None) -> AuditPage:
+    async def page(
+        self,
+        scope: AuthorizedScope,
+        *,
+        actions: Collection[AuditAction] = (),
+        since: datetime | None = None,
+        until: datetime | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> AuditPage:
         """At most ``limit`` events of the tenant, newest first. ``cursor`` is ``next`` of the page before.
+
+        Only of these actions, if any are named; from ``since`` on and before ``until``.
 
         Raises:
             InvalidField: the cursor was not made here.
         """
-        from_key, to_key = order_keys.whole_range(scope.tenant_id)
+        begin, to_key = order_keys.whole_range(scope.tenant_id)
+        from_key = begin if since is None else f"{begin}{order_keys.microseconds(since):018d}"
+        if until is not None:
+            to_key = f"{begin}{order_keys.microseconds(until):018d}"
         if cursor is not None:
-            to_key = from_key + from_cursor(cursor)
-        rows = await self._database.read("audit/list_events", scope, from_key=from_key, to_key=to_key, limit=limit)
-        following = str(rows[-1]["event_order"]).removeprefix(from_key) if len(rows) == limit else None
+            to_key = min(to_key, begin + from_cursor(cursor))
+        wanted = [action.value for action in actions or AuditAction]
+        rows = await self._database.read("audit/list_events", scope, actions=wanted, from_key=from_key, to_key=to_key, limit=limit)
+        following = str(rows[-1]["event_order"]).removeprefix(begin) if len(rows) == limit else None
         return AuditPage(
             events=[_event(row) for row in rows],
             next=None if following is None else to_cursor(following),

@@ -34,6 +34,8 @@ class Walk:
     """Neighbours taken of one unit in each direction."""
     sample: int
     """Edges read of one unit against their direction, of which the newest ``fan`` are taken."""
+    looked_at: int
+    """Edges of one unit that are looked at to find ``sample`` whose other end the caller may see."""
     width: int
     """Units that go on to the next hop."""
     limit: int
@@ -75,6 +77,7 @@ class ContextStore:
             decay=walk.decay,
             fan=walk.fan,
             sample=walk.sample,
+            looked_at=walk.looked_at,
             width=walk.width,
             limit=walk.limit,
         )

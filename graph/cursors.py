@@ -15,8 +15,8 @@ def to_cursor(rest: str) -> str:
     return base64.urlsafe_b64encode(rest.encode()).decode()
 
 
-def from_cursor(cursor: str) -> str:
-    """The time and id that ``to_cursor`` took.
+def from_cursor(cursor: str, form: re.Pattern[str] = _TIME_AND_ID) -> str:
+    """What ``to_cursor`` took, which has this form: time and id, unless it is said.
 
     Raises:
         InvalidField: the cursor was not made here.
@@ -25,6 +25,6 @@ def from_cursor(cursor: str) -> str:
         rest = base64.b64decode(cursor, altchars=b"-_", validate=True).decode()
     except ValueError:  # of base64 and of UTF-8
         rest = ""
-    if not _TIME_AND_ID.fullmatch(rest):
+    if not form.fullmatch(rest):
         raise InvalidField("The cursor was not made here.", hint="Start from the first page.").at(field="cursor")
     return rest

@@ -28,6 +28,8 @@ class PreparedUnit:
     digest: str
     row: dict[str, object]
     """What ``units/create_units`` takes; see ``graph.unit_rows``."""
+    content_tokens: int
+    """What its body costs (o200k_base)."""
 
 
 class Preparation:
@@ -35,6 +37,8 @@ class Preparation:
 
     def __init__(self, units: Sequence[ContextUnit], prepare: Callable[[ContextUnit], PreparedUnit]) -> None:
         self.units = units
+        self.tokens_written = 0
+        """Tokens of those that were new, once they are stored."""
         self._prepare = prepare
         self._parts: list[asyncio.Task[list[PreparedUnit]]] = []
 

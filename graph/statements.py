@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any, LiteralString, cast
@@ -110,6 +111,7 @@ class _UnsaidList(list[Any]):
 HEADER_LINE = re.compile(r"^// ?(?:(mode|params|returns|scope): ?(.*)|(.*))$")
 PARAMETER = re.compile(r"\$(?:`([^`]+)`|([A-Za-z_]\w*))")
 DECLARATION = re.compile(r"^([A-Za-z_]\w*): (.+)$")
+VISIBLE = re.compile(r"\bVISIBLE\((\w+)\)")
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -136,6 +138,7 @@ def parse_statement(name: str, dialect: Dialect | None, source: str) -> Statemen
     scope = header["scope"]
     if scope != "tenant" and not (scope.startswith("exempt: ") and len(scope) > len("exempt: ")):
         raise StatementInvalid(f"{where}: scope must be `tenant` or `exempt: <reason>`")
+    body = VISIBLE.sub(lambda match: _visible(match[1]), body)
     used = {quoted or plain for quoted, plain in PARAMETER.findall(COMMENT.sub("", body))}
     if undeclared := used - params.keys():
         raise StatementInvalid(f"{where}: uses undeclared parameters {sorted(undeclared)}")
@@ -144,6 +147,17 @@ def parse_statement(name: str, dialect: Dialect | None, source: str) -> Statemen
     # A constant comment reaches the embedded engine's list of running queries, where metadata does not; see Watchdog.
     text = f"/* lastro:{name} */ {body}" if mode in {Mode.READ, Mode.WRITE} else body
     return Statement(name, dialect, text, mode, params, _declarations(header["returns"], where), scope, " ".join(why))
+
+
+@cache
+def _predicate() -> str:
+    source = files("cypher").joinpath("visible.predicate").read_text("utf-8")
+    return " ".join(COMMENT.sub("", source).split())
+
+
+def _visible(variable: str) -> str:
+    """The condition that the caller may see the unit ``variable``. It stands in one file, so that no statement has a version of its own."""
+    return re.sub(r"\bu\.", f"{variable}.", _predicate())
 
 
 def _split(source: str) -> tuple[dict[str, str], list[str], str]:
@@ -211,6 +225,10 @@ class Statements:
 
     def __getitem__(self, name: str) -> Statement:
         return self._by_name[name]
+
+    def replace(self, name: str, text: str) -> None:
+        """Put another text in a statement's place; for tests that break one on purpose and must see that found."""
+        self._by_name[name] = replace(self._by_name[name], text=text)
 
     def __contains__(self, name: object) -> bool:
         return name in self._by_name

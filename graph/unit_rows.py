@@ -47,7 +47,7 @@ class StoredUnit:
 def prepared_unit(unit: ContextUnit, principal: Principal, content_tokens: int, recorded_at: datetime) -> PreparedUnit:
     """A checked and complete unit as the store takes it; ``content_tokens`` is what its body costs (o200k_base)."""
     said = digest(unit)
-    return PreparedUnit(unit, said, unit_row(unit, principal, said, content_tokens, recorded_at))
+    return PreparedUnit(unit, said, unit_row(unit, principal, said, content_tokens, recorded_at), content_tokens)
 
 
 def unit_row(unit: ContextUnit, principal: Principal, said: str, content_tokens: int, recorded_at: datetime) -> dict[str, object]:
@@ -83,6 +83,9 @@ def unit_row(unit: ContextUnit, principal: Principal, said: str, content_tokens:
     }
     if metadata.provenance:
         properties["provenance"] = _json([source.model_dump(exclude_none=True) for source in metadata.provenance])
+    if principal.teams:
+        # Whom the unit counts for besides its agent and session, so that erasing it counts it out again.
+        properties["team_ids"] = sorted(principal.teams)
     if unit.labels:
         properties["labels"] = unit.labels
     if unit.attachments:
@@ -130,6 +133,7 @@ def stored_unit(row: Row) -> StoredUnit:
             relevance_score=row["relevance_score"],
             tier=Tier(row["tier"]),
             tool=tool,
+            source_erased=row["source_erased"],
         ),
         relations=[
             Relation.model_construct(edge_type=EdgeType(str(edge_type).lower()), target_id=str(target))

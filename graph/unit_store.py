@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
+from typing import cast
 
 from neo4j.exceptions import TransientError
 
 from graph.connection import Database, WriteTransaction
 from graph.cursors import from_cursor, to_cursor
 from graph.model.answer import AnswerRelation, Lineage
-from graph.model.errors import InvalidField, LowerTrustSupersedes, NotFound, TargetNotFound, UnitConflict
+from graph.model.erasure import TombstoneKeys
+from graph.model.errors import InvalidField, LowerTrustSupersedes, NotFound, QuotaExceeded, TargetNotFound, UnitConflict, UnitErased
+from graph.model.quota import Subject, shares_of
 from graph.model.scope import AuthorizedScope
 from graph.model.units import ContextUnit, EdgeType, Kind, Trust, UnitPage, WriteResult, digest_without_time
 from graph.order_keys import FOREVER_US, whole_range
 from graph.preparation import Preparation, PreparedUnit
+from graph.quota_store import QuotaStore
 from graph.statements import Row
+from graph.tenant_lock import lock_tenant
+from graph.tombstones import made_from_erased, refuse_erased
 from graph.unit_rows import StoredUnit, stored_unit
 
 LARGE_BATCH = 64
@@ -31,14 +37,21 @@ LINEAGE_LIMIT = 500
 class UnitStore:
     """Reads and writes units. Every method needs the scope of who is asking."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, tombstones: TombstoneKeys) -> None:
         self._database = database
+        self._tombstones = tombstones
+        self._quotas = QuotaStore(database)
 
-    async def write(self, scope: AuthorizedScope, batch: Preparation) -> WriteResult:
+    async def write(self, scope: AuthorizedScope, batch: Preparation, token_limited: Sequence[Subject] = ()) -> WriteResult:
         """Store a batch whole: new units with their edges, in one transaction that holds the tenant's lock (U8, U9).
 
+        New units count for their agent, session, the writer's teams and the tenant in the same transaction (T3); their tokens count for
+        ``token_limited``.
+
         Raises:
+            QuotaExceeded: a limit would be passed.
             UnitConflict: an id is taken by other content, also when its owner is out of sight.
+            UnitErased: an id or a content was erased in this tenant.
             TargetNotFound: an edge points to what does not exist for this writer.
             LowerTrustSupersedes: C2.
             DatabaseBusy, DatabaseUnavailable: nothing was stored; send it again.
@@ -56,23 +69,48 @@ class UnitStore:
             few = {units[0].id, units[len(units) // 2].id, units[-1].id}
             asked = ids if tries > 1 or len(units) < LARGE_BATCH else few
             # Locked first: two writers of one tenant queue here; reading before locking would lose updates on every engine.
-            await transaction.run("units/lock_tenant", scope)
+            locked = await lock_tenant(transaction, scope)
             rows = await transaction.run("units/read_stored_keys", scope, ids=sorted(asked | targets))
             stored = {str(row["id"]): row for row in rows}
             if asked is not ids and not stored.keys().isdisjoint(few):
                 rows = await transaction.run("units/read_stored_keys", scope, ids=sorted(ids | targets))
                 stored = {str(row["id"]): row for row in rows}
+                asked = ids
             if stored.keys().isdisjoint(ids):
                 new, parts = list(units), batch.parts()
             else:
                 kept = [item for index, item in enumerate(await batch.whole()) if not _already_there(item, stored, index)]
                 new, parts = [item.unit for item in kept], _as_one(kept)
+            if locked.tombstones:
+                try:
+                    await refuse_erased(transaction, scope, self._tombstones, units, new)
+                except UnitErased:
+                    if asked is ids:
+                        raise
+                    # A unit that is there already stays, though another of the same content was erased.
+                    raise TransientError("a batch that was taken for new holds what was erased") from None
             _check_targets(units, new, stored)
+            batch.tokens_written = 0
             if new:
+                await self._charge(transaction, scope, new, certain=asked is ids)
                 await _create(transaction, scope, new, parts, stored)
+                fresh = {unit.id for unit in new}
+                batch.tokens_written = sum(item.content_tokens for item in await batch.whole() if item.unit.id in fresh)
+                if token_limited:
+                    await self._quotas.charge_tokens(transaction, scope, token_limited, batch.tokens_written)
             return WriteResult(written=len(new), unchanged=len(units) - len(new), ids=[unit.id for unit in units])
 
         return await self._database.write("units/write_batch", work)
+
+    async def _charge(self, transaction: WriteTransaction, scope: AuthorizedScope, new: Sequence[ContextUnit], *, certain: bool) -> None:
+        """Count what is new; ``certain`` when every id was looked for."""
+        try:
+            await self._quotas.charge(transaction, scope, shares_of(scope, new))
+        except QuotaExceeded:
+            if certain:
+                raise
+            # Some of what was taken for new may be there already, and would cost nothing: looked at again, with all ids.
+            raise TransientError("a batch that was taken for new is over a quota") from None
 
     async def read(self, scope: AuthorizedScope, unit_id: str) -> ContextUnit:
         """One unit.
@@ -176,7 +214,8 @@ def _already_there(item: PreparedUnit, stored: dict[str, Row], index: int) -> bo
         return False
     # A unit that was written without a time and is sent back with the one it was given is still the same unit.
     same = row["digest"] == item.digest or (not row["timestamp_given"] and row["digest"] == digest_without_time(item.unit))
-    if not (same and row["visible"]):
+    # The digest covers agent and place, so who can say it wrote it, also from a session that does not see it.
+    if not same:
         raise UnitConflict().at(index=index, id=item.unit.id)
     return True
 
@@ -196,6 +235,10 @@ def _check_targets(batch: Sequence[ContextUnit], new: Sequence[ContextUnit], sto
                     raise LowerTrustSupersedes().at(index=position[unit.id], id=unit.id, field="relations")
 
 
+def _marked(row: dict[str, object]) -> dict[str, object]:
+    return {**row, "properties": {**cast("dict[str, object]", row["properties"]), "source_erased": True}}
+
+
 async def _as_one(items: list[PreparedUnit]) -> AsyncIterator[list[PreparedUnit]]:
     yield items
 
@@ -207,9 +250,12 @@ async def _create(
     parts: AsyncIterable[Sequence[PreparedUnit]],
     stored: dict[str, Row],
 ) -> None:
+    marked = made_from_erased(units, stored)
     async for part in parts:
         if part:
-            await transaction.run("units/create_units", scope, rows=[item.row for item in part])
+            await transaction.run(
+                "units/create_units", scope, rows=[_marked(item.row) if item.unit.id in marked else item.row for item in part]
+            )
     await _link_memberships(transaction, scope, units)
     edges: dict[EdgeType, dict[tuple[str, str], None]] = defaultdict(dict)
     for unit in units:

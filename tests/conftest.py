@@ -173,6 +173,12 @@ def tenant() -> str:
 
 
 @pytest.fixture
+def other_tenant() -> str:
+    """Another one."""
+    return f"stranger-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture
 def client(service: Service, tenant: str) -> Iterator[httpx2.Client]:
     """An agent of the test's tenant, in a session."""
     with service.client(service.key(tenant), session="session-1") as found:

@@ -18,8 +18,12 @@ ENUMERATIONS: tuple[type[Described], ...] = (Kind, EdgeType, EpistemicStatus, Ti
 
 def body_of(model: type[BaseModel]) -> dict[str, Any]:
     """OpenAPI's description of a JSON body; the door parses the bytes itself, since strict parsing needs them."""
-    schema = model.model_json_schema(ref_template=f"#/components/schemas/{model.__name__}/$defs/{{model}}")
-    return {"requestBody": {"required": True, "content": {"application/json": {"schema": _inlined(schema)}}}}
+    return {"requestBody": {"required": True, "content": {"application/json": {"schema": schema_of(model)}}}}
+
+
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    """The schema of a model as it can stand anywhere in OpenAPI's document."""
+    return _inlined(model.model_json_schema(ref_template=f"#/components/schemas/{model.__name__}/$defs/{{model}}"))
 
 
 @cache

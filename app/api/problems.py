@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 from fastapi import Request, Response
 
-from graph.model.errors import LastroError
+from graph.model.errors import LastroError, QuotaExceeded
 
 STATUS: dict[str, int] = {
     "internal": 500,
@@ -44,6 +44,11 @@ STATUS: dict[str, int] = {
     "content_empty": 422,
     "conflict": 409,
     "unit_conflict": 409,
+    "unit_erased": 409,
+    "tenant_being_erased": 409,
+    "key_not_rotatable": 409,
+    "too_many_policies": 409,
+    "reason_missing": 422,
     "not_found": 404,
     "method_not_allowed": 405,
     "unauthenticated": 401,
@@ -52,7 +57,10 @@ STATUS: dict[str, int] = {
     "unavailable": 503,
     "overloaded": 503,
     "database_unavailable": 503,
+    "issuer_unavailable": 503,
     "database_busy": 503,
+    # Also for storage: what helps is in the hint, and clients know this status.
+    "quota_exceeded": 429,
     "deadline_exceeded": 504,
     "engine_failure": 503,
     "engine_folder_in_use": 503,
@@ -81,9 +89,13 @@ def problem(error: LastroError, trace_id: str) -> Response:
     if error.where is not None:
         where = {"index": error.where.index, "id": error.where.id, "field": error.where.field}
         body["where"] = {name: value for name, value in where.items() if value is not None}
+    if isinstance(error, QuotaExceeded):
+        body["quota"] = error.quota
     headers = {"Lastro-Trace": trace_id}
     if status == 503:  # noqa: PLR2004 (Service Unavailable)
         headers["Retry-After"] = str(error.retry_after_s or 2)
+    elif error.retry_after_s is not None:
+        headers["Retry-After"] = str(error.retry_after_s)
     if status == 401:  # noqa: PLR2004 (Unauthorized)
         headers["WWW-Authenticate"] = 'Bearer realm="lastro"'
     return Response(orjson.dumps(body), status_code=status, media_type=CONTENT_TYPE, headers=headers)

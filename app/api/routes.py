@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import TypeAdapter, ValidationError
 
 from app.api.documentation import body_of, schema_document
 from app.bootstrap import Lastro
 from app.registry.permissions import Action
 from app.registry.registry import Credential
 from graph.model.answer import ContextAnswer, Lineage
-from graph.model.base import Model, check_id, parse
+from graph.model.base import Model, Timestamp, as_domain_error, check_id, parse
 from graph.model.errors import BodyTooLarge, BodyTooSlow, InvalidField, InvalidId, InvalidJson
 from graph.model.query import ContextQuery
 from graph.model.scope import AuthorizedScope
@@ -25,6 +27,7 @@ BODY_DEADLINE_S = 10.0
 """A body that takes longer holds a place that others need."""
 DEPTH_MOST = 10
 PAGE_MOST = 200
+_TIME: TypeAdapter[datetime] = TypeAdapter(Timestamp)
 
 
 @v1.post("/units", status_code=201, response_model=WriteResult, openapi_extra=body_of(UnitBatch), tags=["units"])
@@ -50,9 +53,9 @@ async def list_units(
     for name, value in (("session_id", session_id), ("task_id", task_id)):
         if value is not None:
             id_of(value, name)
-    return as_json(
-        await lastro.units.page(scope, session_id=session_id, task_id=task_id, limit=number(limit, "limit", PAGE_MOST), cursor=cursor)
-    )
+    page = await lastro.units.page(scope, session_id=session_id, task_id=task_id, limit=number(limit, "limit", PAGE_MOST), cursor=cursor)
+    await lastro.crossings.note(scope, page.units)
+    return as_json(page)
 
 
 @v1.get("/units/{unit_id:path}/lineage", response_model=Lineage, tags=["units"])
@@ -73,6 +76,7 @@ async def read_lineage(
     found = await lastro.units.lineage(
         scope, id_of(unit_id, "id"), before=direction != "after", after=direction != "before", depth=number(depth, "depth", DEPTH_MOST)
     )
+    await lastro.crossings.note(scope, found.units)
     return as_json(found)
 
 
@@ -81,7 +85,9 @@ async def read_unit(request: Request, unit_id: str) -> Response:
     """One unit. The answer for another tenant's unit is the same as for one that does not exist."""
     lastro = lastro_of(request)
     scope = await scope_of(request, Action.READ_UNITS)
-    return as_json(await lastro.units.read(scope, id_of(unit_id, "id")))
+    found = await lastro.units.read(scope, id_of(unit_id, "id"))
+    await lastro.crossings.note(scope, [found])
+    return as_json(found)
 
 
 @v1.post("/context", response_model=ContextAnswer, openapi_extra=body_of(ContextQuery), tags=["context"])
@@ -119,6 +125,8 @@ async def readyz(request: Request, response: Response) -> dict[str, object]:
         "server": readiness.server,
         "ms": readiness.ms,
         "problem": readiness.problem,
+        "retention": readiness.retention,
+        "usage": readiness.usage,
     }
 
 
@@ -141,10 +149,12 @@ def credential_of(request: Request) -> Credential:
 
 
 async def scope_of(request: Request, action: Action) -> AuthorizedScope:
-    """Identity, then permission; before anything of the request is read."""
+    """Identity, then permission, then the limits of bandwidth; before anything of the request is read."""
     registry = lastro_of(request).registry
     credential = credential_of(request)
-    return registry.authorize(await registry.identify(credential), action, credential)
+    scope = registry.authorize(await registry.identify(credential), action, credential)
+    await lastro_of(request).quotas.admit(scope, action)
+    return scope
 
 
 async def body(request: Request) -> bytes:
@@ -187,6 +197,18 @@ def id_of(value: str, name: str) -> str:
         return check_id(value)
     except ValueError:
         raise InvalidId().at(field=name) from None
+
+
+def time_of(value: str | None, name: str) -> datetime | None:
+    """The value when it is a time with an offset.
+
+    Raises:
+        NaiveTimestamp, InvalidField: it is not.
+    """
+    try:
+        return None if value is None else _TIME.validate_python(value)
+    except ValidationError as failure:
+        raise as_domain_error(failure).at(field=name) from None
 
 
 def number(value: str, name: str, most: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -42,7 +43,10 @@ class Target:
     def name(self) -> str:
         """What tells two stores apart, for import checkpoints."""
         if self.remote:
-            return f"{self.url} {(self.key or '')[:23]}"
+            key = self.key or ""
+            # The id of an API key. A token has none and begins like every other: it stands for itself, and an import that outlives it begins
+            # anew, which changes nothing that is stored.
+            return f"{self.url} {key[:23] if key.startswith('lastro_') else hashlib.sha256(key.encode()).hexdigest()}"
         settings = load_settings(engine=self.engine, data=self.data)
         place = str(settings.data.resolve()) if settings.engine is EngineName.EMBEDDED else settings.neo4j_uri
         return f"{settings.engine} {place} {self.tenant} {self.agent}"

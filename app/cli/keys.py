@@ -1,4 +1,4 @@
-"""`lastro keys`: made, listed and revoked. On the store itself for the first key; through a running service with an admin's key."""
+"""`lastro keys`: made, listed, rotated and revoked. On the store itself for the first key; through a running service with an admin's key."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from app.client import LastroClient
 from app.registry.key_operations import KeyOperations, RegistryKeys
 from graph.model.base import as_domain_error
 from graph.model.errors import CommandRefused
-from graph.model.keys import CreatedKey, KeyList, KeyRequest
+from graph.model.keys import CreatedKey, KeyList, KeyRequest, RotationRequest
 from graph.model.scope import Role
 
 Result = TypeVar("Result")
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Make, list and revoke API keys: on the store itself, or through a running service with LASTRO_URL and an admin's LASTRO_KEY.",
+    help="Make, list, rotate and revoke API keys: on the store itself, or through a running service with LASTRO_URL and an admin's LASTRO_KEY.",
     epilog="Examples:  lastro keys create --tenant acme --agent triage   |   lastro keys list --tenant acme",
 )
 
@@ -59,12 +59,36 @@ def create(
     except ValidationError as failure:
         raise as_domain_error(failure) from None
     made: CreatedKey = _run(lambda door: door.create_key(asked), Target(url, key, engine, data), tenant)
-    if as_json:
-        output.print_json(made)
-        return
-    output.out.print(made.key, soft_wrap=True, markup=False)
-    told = f"Key {made.id} of tenant {made.tenant_id}, agent {agent}, role {role}. This is the only time it is shown."
-    output.err.print(told, markup=False)
+    _show(made, as_json=as_json)
+
+
+@app.command(
+    epilog="Examples:  lastro keys rotate 0123456789abcdef   |   lastro keys rotate --tenant acme 0123456789abcdef --overlap 2h --json"
+)
+def rotate(
+    key_id: Annotated[str, typer.Argument(help="Id of the key, as `lastro keys list` shows it.")],
+    tenant: Tenant = None,
+    overlap: Annotated[str, typer.Option(help="How long the old key goes on working: 0, 90m, 12h, 30d, 4w.")] = "1d",
+    expires: Annotated[
+        str | None, typer.Option(help="How long the new key holds; as long as the old one was made for when left out.", show_default=False)
+    ] = None,
+    url: options.Url = None,
+    key: options.Key = None,
+    engine: options.Engine = None,
+    data: options.Data = None,
+    as_json: options.Json = False,
+) -> None:
+    """Make a key that takes the place of another: the same agent, role and bounds. The old one ends after the overlap."""
+    seconds = 0 if overlap == "0" else int(span(overlap, "--overlap").total_seconds())
+    expires_at = datetime.now(UTC) + span(expires) if expires is not None else None
+    try:
+        asked = RotationRequest.model_validate({"overlap_s": seconds, "expires_at": expires_at})
+    except ValidationError as failure:
+        raise as_domain_error(failure) from None
+    made: CreatedKey = _run(lambda door: door.rotate_key(key_id, asked), Target(url, key, engine, data), tenant)
+    _show(made, as_json=as_json)
+    if not as_json:
+        output.err.print(f"Key {key_id} " + (f"ends in {overlap}." if seconds else "is revoked."), markup=False)
 
 
 @app.command("list", epilog="Examples:  lastro keys list --tenant acme")
@@ -108,6 +132,16 @@ def revoke(
         output.err.print(f"Key {key_id} is revoked.", markup=False)
 
 
+def _show(made: CreatedKey, *, as_json: bool) -> None:
+    """A key just made: its text for a pipe, the rest for people."""
+    if as_json:
+        output.print_json(made)
+        return
+    output.out.print(made.key, soft_wrap=True, markup=False)
+    told = f"Key {made.id} of tenant {made.tenant_id}, agent {made.agent_id}, role {made.role}. This is the only time it is shown."
+    output.err.print(told, markup=False)
+
+
 def _run(work: Callable[[KeyOperations], Awaitable[Result]], target: Target, tenant: str | None) -> Result:
     async def within() -> Result:
         async with _door(target, tenant) as door:
@@ -135,7 +169,7 @@ async def _door(target: Target, tenant: str | None) -> AsyncGenerator[KeyOperati
         yield RegistryKeys(lastro.registry, lastro.registry.local(tenant, "cli"))
 
 
-def span(text: str) -> timedelta:
+def span(text: str, option: str = "--expires") -> timedelta:
     """A time span such as ``30d``.
 
     Raises:
@@ -143,5 +177,5 @@ def span(text: str) -> timedelta:
     """
     match = SPAN.match(text)
     if match is None or int(match[1]) == 0:
-        raise CommandRefused("--expires is a number and a unit.", hint="For example 90m, 12h, 30d or 4w.")
+        raise CommandRefused(f"{option} is a number and a unit.", hint="For example 90m, 12h, 30d or 4w.")
     return timedelta(seconds=int(match[1]) * SECONDS[match[2]])

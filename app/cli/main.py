@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli import context, demo, doctor, importing, keys, output, serve, units
+from app.cli import audit, context, demo, doctor, erasure, importing, keys, output, policy, quotas, serve, units
 from graph.model.errors import DeadlineExceeded, EngineFailure, InvalidInput, LastroError, Unavailable
 
 app = typer.Typer(
@@ -26,6 +26,13 @@ app.command("import", epilog=importing.EXAMPLES)(importing.import_)
 app.add_typer(units.app, name="units")
 app.command(epilog=context.EXAMPLES)(context.context)
 app.add_typer(keys.app, name="keys")
+app.add_typer(policy.app, name="policy")
+app.add_typer(policy.teams, name="team")
+app.add_typer(quotas.app, name="quotas")
+app.command(epilog=quotas.USAGE_EXAMPLES)(quotas.usage)
+app.command(epilog=audit.EXAMPLES)(audit.audit)
+app.command(epilog=erasure.EXAMPLES)(erasure.erase)
+app.add_typer(erasure.app, name="retention")
 app.command(epilog=doctor.EXAMPLES)(doctor.doctor)
 
 

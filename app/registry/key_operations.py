@@ -1,15 +1,14 @@
-"""Keys of a tenant for every door: made, listed, revoked."""
+"""Keys of a tenant for every door: made, listed, rotated, revoked."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from app.registry.registry import Registry
 from graph.model.errors import Forbidden, InvalidField
-from graph.model.keys import CreatedKey, KeyList, KeyRequest, KeyView
+from graph.model.keys import CreatedKey, KeyList, KeyRequest, KeyView, RotationRequest
 from graph.model.scope import AuthorizedScope
-from graph.model.units import Scope
 from graph.registry_store import NEVER, StoredKey
 
 
@@ -18,6 +17,7 @@ class KeyOperations(Protocol):
 
     async def create_key(self, asked: KeyRequest) -> CreatedKey: ...
     async def list_keys(self) -> KeyList: ...
+    async def rotate_key(self, key_id: str, asked: RotationRequest) -> CreatedKey: ...
     async def revoke_key(self, key_id: str) -> None: ...
 
 
@@ -26,7 +26,7 @@ class RegistryKeys:
 
     def __init__(self, registry: Registry, scope: AuthorizedScope) -> None:
         """Raises Forbidden for a key that is bound to a part of the tenant: it could make one that is not."""
-        if scope.principal.bound != Scope():
+        if scope.principal.is_bound:
             raise Forbidden("A key that is bound to an organisation or assessment cannot manage keys.")
         self._registry = registry
         self._scope = scope
@@ -37,11 +37,23 @@ class RegistryKeys:
         Raises:
             InvalidField: it would already have expired.
         """
-        if asked.expires_at is not None and asked.expires_at <= datetime.now(UTC):
-            raise InvalidField("The key would already have expired.").at(field="expires_at")
+        _check_expiry(asked.expires_at)
         made = await self._registry.create_key(
             self._scope, agent_id=asked.agent_id, role=asked.role, expires_at=asked.expires_at, bound=asked.bound
         )
+        return CreatedKey(**view_of(made.stored).model_dump(), key=made.text)
+
+    async def rotate_key(self, key_id: str, asked: RotationRequest) -> CreatedKey:
+        """Make a key that takes the place of another, which goes on for the overlap.
+
+        Raises:
+            InvalidField: the new one would already have expired.
+            NotFound: the tenant has no such key.
+            KeyNotRotatable: it is revoked, expired or rotated already.
+        """
+        _check_expiry(asked.expires_at)
+        overlap = timedelta(seconds=asked.overlap_s)
+        made = await self._registry.rotate_key(self._scope, key_id, overlap=overlap, expires_at=asked.expires_at)
         return CreatedKey(**view_of(made.stored).model_dump(), key=made.text)
 
     async def list_keys(self) -> KeyList:
@@ -49,6 +61,11 @@ class RegistryKeys:
 
     async def revoke_key(self, key_id: str) -> None:
         await self._registry.revoke_key(self._scope, key_id)
+
+
+def _check_expiry(expires_at: datetime | None) -> None:
+    if expires_at is not None and expires_at <= datetime.now(UTC):
+        raise InvalidField("The key would already have expired.").at(field="expires_at")
 
 
 def view_of(key: StoredKey) -> KeyView:
@@ -62,6 +79,7 @@ def view_of(key: StoredKey) -> KeyView:
         assessment_id=key.bound.assessment_id,
         expires_at=None if key.expires_at == NEVER else key.expires_at,
         state=_state(key),
+        replaced_by=key.replaced_by,
     )
 
 

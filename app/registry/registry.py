@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from app.registry import keys
+from app.registry.grants import compiled
 from app.registry.permissions import ALLOWED, Action
+from app.registry.standings import Standings
+from app.registry.tokens import Tokens
 from graph.model.base import check_id
 from graph.model.errors import Forbidden, InvalidId, NotFound, Unauthenticated
+from graph.model.policy import NO_STANDING
 from graph.model.scope import RESERVED_PREFIX, AuthorizedScope, Principal, Role
 from graph.model.units import Scope
+from graph.policy_store import PolicyStore
 from graph.registry_store import NEVER, RegistryStore, StoredKey
+from graph.tenant_lock import OIDC_KEY_ID
 
 MAX_HEADER_CHARACTERS = 512
 
@@ -38,32 +44,65 @@ class NewKey:
 class Registry:
     """Knows tenants and keys."""
 
-    def __init__(self, store: RegistryStore) -> None:
+    def __init__(self, store: RegistryStore, policies: PolicyStore, tokens: Tokens | None = None) -> None:
+        """``tokens`` checks the JWTs of an OIDC issuer, where one is set."""
         self._store = store
+        self._tokens = tokens
+        self._policies = policies
+        self._standings = Standings(policies)
 
     async def identify(self, credential: Credential) -> Principal:
         """Who is asking. The key is read anew on each request, so a revocation holds at once on every replica.
 
         Raises:
-            Unauthenticated: the same for a missing, malformed, unknown, wrong, expired and revoked key.
+            Unauthenticated: the same for a missing, malformed, unknown, wrong, expired and revoked key, and for a token that is not right.
+            IssuerUnavailable: it is a token, and its issuer's keys cannot be had now.
         """
         text = keys.parse_bearer(credential.authorization)
         if text is None:
-            raise Unauthenticated
+            return await self._identify_token(credential)
         stored = await self.find_key(text.id)
         # Compared also when there is no such key, so that time does not tell which half was wrong.
         right = keys.matches(text.secret, stored.secret_hash if stored is not None else keys.hash_secret(""))
         if stored is None or not right or stored.revoked_at is not None or stored.expires_at <= datetime.now(UTC):
             raise Unauthenticated
-        return Principal(
+        principal = Principal(
             tenant_id=stored.tenant_id,
             agent_id=stored.agent_id,
             role=stored.role,
             key_id=stored.id,
             bound=stored.bound,
             session_id=_checked_id(credential.session_id, "Lastro-Session"),
-            model=credential.model[:MAX_HEADER_CHARACTERS] if credential.model and credential.model.isprintable() else None,
+            model=_model_of(credential),
         )
+        return await self.with_standing(principal, stored.policy_epoch)
+
+    async def _identify_token(self, credential: Credential) -> Principal:
+        """Who the JWT of an OIDC issuer says is asking. A tenant that does not exist is let in only where the first write may make it."""
+        if self._tokens is None:
+            raise Unauthenticated
+        told = await self._tokens.verify(credential.authorization)
+        session_id = _within(told.session_id, _checked_id(credential.session_id, "Lastro-Session"))
+        principal = Principal(
+            told.tenant_id,
+            told.agent_id,
+            told.role,
+            OIDC_KEY_ID,
+            told.bound,
+            session_id,
+            _model_of(credential),
+            session_bound=told.session_id is not None,
+        )
+        epoch = await self._store.policy_epoch(AuthorizedScope(principal, None, None))
+        if epoch is None and not self._tokens.creates_tenants:
+            raise Unauthenticated
+        return await self.with_standing(principal, epoch or 0)
+
+    async def with_standing(self, principal: Principal, epoch: int | None = None) -> Principal:
+        """The principal with its tenant's policies and teams. ``epoch`` is what was read with its key; it is looked up when there was none."""
+        scope = AuthorizedScope(principal, None, None)
+        standing = await self._standings.of(scope, await self._policies.epoch(scope) if epoch is None else epoch)
+        return principal if standing is NO_STANDING else replace(principal, standing=standing)
 
     def authorize(self, principal: Principal, action: Action, credential: Credential | None = None) -> AuthorizedScope:
         """What this principal may touch for this action. A bound key stays within its organisation and assessment whatever the headers say.
@@ -81,7 +120,7 @@ class Registry:
             raise NotFound
         organization = _within(principal.bound.organization_id, organization)
         assessment = _within(principal.bound.assessment_id, _checked_id(asked.assessment_id, "Lastro-Assessment"))
-        return AuthorizedScope(principal, organization, assessment)
+        return _minted(principal, organization, assessment)
 
     def local(self, tenant_id: str, agent_id: str, *, session_id: str | None = None, role: Role = Role.ADMIN) -> AuthorizedScope:
         """The scope of whoever runs a command on the store itself: they own the data folder, so no key stands between.
@@ -91,11 +130,21 @@ class Registry:
         """
         for name, value in (("--tenant", tenant_id), ("--agent", agent_id)):
             _checked_id(value, name)
-        return AuthorizedScope(Principal(tenant_id, agent_id, role, "local", Scope(), _checked_id(session_id, "--session")), None, None)
+        return _minted(Principal(tenant_id, agent_id, role, "local", Scope(), _checked_id(session_id, "--session")), None, None)
 
     def speaking_as(self, scope: AuthorizedScope, model: str) -> AuthorizedScope:
         """The same scope with another model as the author of what is written; nothing more becomes visible."""
-        return AuthorizedScope(replace(scope.principal, model=model), scope.organization_id, scope.assessment_id)
+        return _minted(replace(scope.principal, model=model), scope.organization_id, scope.assessment_id)
+
+    def seen_by(self, scope: AuthorizedScope, reader: Principal, organization_id: str | None, assessment_id: str | None) -> AuthorizedScope:
+        """What another reader of the same tenant sees; for explaining it to who manages policies.
+
+        Raises:
+            NotFound: the reader is of another tenant.
+        """
+        if reader.tenant_id != scope.tenant_id:
+            raise NotFound
+        return _minted(reader, organization_id, assessment_id)
 
     async def ensure_tenant(self, scope: AuthorizedScope) -> None:
         """Make the tenant of a local scope known."""
@@ -130,6 +179,29 @@ class Registry:
         await self._store.create_key(scope, stored, datetime.now(UTC))
         return NewKey(str(text), stored)
 
+    async def rotate_key(self, scope: AuthorizedScope, key_id: str, *, overlap: timedelta, expires_at: datetime | None = None) -> NewKey:
+        """Make a key that takes the place of one of the tenant: the same agent, role and bounds. The old one ends after ``overlap``.
+
+        The new one holds until ``expires_at``; when that is left out, for as long as the old one held from its making.
+
+        Raises:
+            NotFound: the tenant has no such key.
+            KeyNotRotatable: it is revoked, expired or rotated already.
+        """
+        text, at = keys.new_key(), datetime.now(UTC)
+
+        def successor(old: StoredKey) -> StoredKey:
+            return replace(
+                old,
+                id=text.id,
+                secret_hash=keys.hash_secret(text.secret),
+                created_at=at,
+                expires_at=expires_at or _renewed(old, at),
+                replaced_by=None,
+            )
+
+        return NewKey(str(text), await self._store.rotate_key(scope, key_id, successor, at, overlap))
+
     async def list_keys(self, scope: AuthorizedScope) -> list[StoredKey]:
         """The tenant's keys, newest first, without secrets."""
         return await self._store.list_keys(scope)
@@ -143,6 +215,12 @@ class Registry:
         await self._store.revoke_key(scope, key_id, datetime.now(UTC))
 
 
+def _minted(principal: Principal, organization_id: str | None, assessment_id: str | None) -> AuthorizedScope:
+    scope = AuthorizedScope(principal, organization_id, assessment_id)
+    seen = compiled(principal, scope.own_places, organization_id, assessment_id, datetime.now(UTC))
+    return AuthorizedScope(principal, organization_id, assessment_id, seen)
+
+
 def _checked_id(value: str | None, name: str) -> str | None:
     if value is None or value == "":
         return None
@@ -150,6 +228,16 @@ def _checked_id(value: str | None, name: str) -> str | None:
         return check_id(value)
     except ValueError:
         raise InvalidId().at(field=name) from None
+
+
+def _renewed(old: StoredKey, at: datetime) -> datetime:
+    """The expiry of a key that holds from ``at`` for as long as another held from its making."""
+    held = old.expires_at - (old.created_at or at)
+    return NEVER if old.expires_at == NEVER or held >= NEVER - at else at + held
+
+
+def _model_of(credential: Credential) -> str | None:
+    return credential.model[:MAX_HEADER_CHARACTERS] if credential.model and credential.model.isprintable() else None
 
 
 def _within(bound: str | None, asked: str | None) -> str | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.router.planner import Plan
 from graph.context_store import Window
@@ -94,9 +94,20 @@ async def load(store: UnitStore, plan: Plan, ranked: Sequence[Candidate]) -> Loa
         if len(may) <= THIN:
             wanted |= dict.fromkeys(sorted(may))
     loaded.unread = wanted.keys() - asked
-    loaded.considered = [item for item in considered if item.id not in loaded.unread]
+    # What this caller may not see was not read; its id must not be told either, nor be felt in what a unit's head costs.
+    loaded.considered = [_as_seen(item, loaded) for item in considered if item.id not in loaded.unread]
     loaded.beyond_budget[:0] = [item for item in considered if item.id in loaded.unread]
+    loaded.beyond_budget = [_as_seen(item, loaded) for item in loaded.beyond_budget]
     return loaded
+
+
+def _as_seen(item: Candidate, loaded: Loaded) -> Candidate:
+    """The candidate with only those that replaced or answered it that were read for this caller."""
+    return replace(
+        item,
+        superseded_by=tuple(other for other in item.superseded_by if other in loaded.units),
+        results=tuple(other for other in item.results if other in loaded.units),
+    )
 
 
 def _is_later(item: StoredUnit, window: Window) -> bool:

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 
 from adapters.registry import AdapterRegistry
+from app.governance.crossings import Crossings
+from app.governance.quotas import Quotas
 from app.registry.permissions import Action
 from app.registry.registry import Credential, Registry
 from app.router.loading import load
@@ -28,19 +30,28 @@ class Router:
     """Answers context queries."""
 
     def __init__(
-        self, registry: Registry, planner: Planner, strategies: StrategyRunner, units: UnitStore, adapters: AdapterRegistry
+        self,
+        registry: Registry,
+        planner: Planner,
+        strategies: StrategyRunner,
+        units: UnitStore,
+        adapters: AdapterRegistry,
+        quotas: Quotas,
+        crossings: Crossings,
     ) -> None:
         self._registry = registry
         self._planner = planner
         self._strategies = strategies
         self._units = units
         self._adapters = adapters
+        self._quotas = quotas
+        self._crossings = crossings
 
     async def answer(self, read_query: Callable[[], Awaitable[ContextQuery]], credential: Credential) -> ContextAnswer:
         """Identity, permission, then the answer (R1). The query itself is read only once it is known who asks.
 
         Raises:
-            Unauthenticated, Forbidden, NotFound: before anything is read.
+            Unauthenticated, Forbidden, NotFound, QuotaExceeded: before anything is read.
             as ``answer_within``.
         """
         clock = Clock()
@@ -48,6 +59,8 @@ class Router:
         clock.lap("identify")
         scope = self._registry.authorize(principal, Action.READ_CONTEXT, credential)
         clock.lap("authorize")
+        await self._quotas.admit(scope, Action.READ_CONTEXT)
+        clock.lap("quota")
         query = await read_query()
         clock.lap("read")
         return await self.answer_within(query, scope, clock)
@@ -71,6 +84,8 @@ class Router:
         clock.lap("select")
         presented = present(plan, selection, self._adapters.tokenizers)
         clock.lap("render")
+        await self._crossings.note(scope, (item.stored.unit for item in presented.chosen))
+        await self._quotas.answered(scope, presented.tokens.value)
         return _answer(plan, outcome, presented, clock, complete=loaded.complete, shallow=selection.shallow)
 
 

@@ -291,6 +291,6 @@ class _Picker:
             score=like.score,
             path=path,
             reason=reason,
-            superseded_by=stored.superseder_ids,
-            results=stored.result_ids,
+            superseded_by=tuple(other for other in stored.superseder_ids if other in self.loaded),
+            results=tuple(other for other in stored.result_ids if other in self.loaded),
         )

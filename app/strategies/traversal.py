@@ -20,7 +20,8 @@ WALK = Walk(
     },
     decay=0.7,
     fan=32,
-    sample=256,
+    sample=128,
+    looked_at=512,
     width=64,
     limit=200,
 )

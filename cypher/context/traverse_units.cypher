@@ -1,25 +1,27 @@
 // mode: read
-// params: tenant_id: str, scope_keys: list[str], seeds: list[dict], task_id: str, step: int, as_of_us: int, weights: dict, decay: float, fan: int, sample: int, width: int, limit: int
+// params: tenant_id: str, sees: dict, seeds: list[dict], task_id: str, step: int, as_of_us: int, weights: dict, decay: float, fan: int, sample: int, looked_at: int, width: int, limit: int
 // returns: rows: list[dict]
 // scope: tenant
-// Three weighted hops from the seeds in one round trip, without any text. Each neighbourhood is cut inside its own subquery: `$sample` edges are read at a hub and the newest `$fan` of them kept; `$width` units go on to the next hop. What flows back from a unit is diluted by how many depend on it, so that a hub does not pull in everything.
+// Three weighted hops from the seeds in one round trip, without any text. Each neighbourhood is cut inside its own subquery: at most `$looked_at` edges are looked at, of which `$sample` that the caller may see are read at a hub and the newest `$fan` of them kept; `$width` units go on to the next hop. What flows back from a unit is diluted by how many depend on it, so that a hub does not pull in everything; and what nothing but a hub beside the way leads to is not walked on from, since any of its thousands could stand there.
 // Each hop is gathered inside its own subquery: an empty frontier then loses nothing, and no list of units is a grouping key, which the embedded engine compared row by row (docs/benchmarks.md).
 // All rows come in one record: one by one they cost the service four times the processor time (docs/benchmarks.md).
 UNWIND $seeds AS seed
 MATCH (u:ContextUnit {tenant_id: $tenant_id, id: seed.id})
-WHERE u.scope_key IN $scope_keys AND u.recorded_us <= $as_of_us
+WHERE VISIBLE(u) AND u.recorded_us <= $as_of_us
 WITH collect({unit: u, activation: seed.activation, via: null, sampled: false}) AS hop0, collect(u) AS visited
 CALL (hop0, visited) {
   UNWIND hop0 AS front
   WITH visited, front.unit AS x, front.activation AS reach
   CALL (x) {
     MATCH (x)-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]->(y:ContextUnit)
-    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+    WHERE y.tenant_id = $tenant_id AND VISIBLE(y) AND y.recorded_us <= $as_of_us
       AND (coalesce(y.task_id, '') <> $task_id OR coalesce(y.task_step, 0) <= $step)
     RETURN y, 'out' AS direction, type(r) AS edge_type, 1.0 AS dilution, false AS sampled LIMIT $fan
     UNION ALL
     MATCH (x)<-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]-(y:ContextUnit)
-    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+    WHERE y.tenant_id = $tenant_id
+    WITH y, r LIMIT $looked_at
+    WHERE VISIBLE(y) AND y.recorded_us <= $as_of_us
       AND (coalesce(y.task_id, '') <> $task_id OR coalesce(y.task_step, 0) <= $step)
     WITH y, type(r) AS edge_type LIMIT $sample
     WITH collect({unit: y, edge_type: edge_type}) AS seen
@@ -40,12 +42,14 @@ CALL (hop1, visited) {
   WITH visited, front.unit AS x, front.activation AS reach
   CALL (x) {
     MATCH (x)-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]->(y:ContextUnit)
-    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+    WHERE y.tenant_id = $tenant_id AND VISIBLE(y) AND y.recorded_us <= $as_of_us
       AND (coalesce(y.task_id, '') <> $task_id OR coalesce(y.task_step, 0) <= $step)
     RETURN y, 'out' AS direction, type(r) AS edge_type, 1.0 AS dilution, false AS sampled LIMIT $fan
     UNION ALL
     MATCH (x)<-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]-(y:ContextUnit)
-    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+    WHERE y.tenant_id = $tenant_id
+    WITH y, r LIMIT $looked_at
+    WHERE VISIBLE(y) AND y.recorded_us <= $as_of_us
       AND (coalesce(y.task_id, '') <> $task_id OR coalesce(y.task_step, 0) <= $step)
     WITH y, type(r) AS edge_type LIMIT $sample
     WITH collect({unit: y, edge_type: edge_type}) AS seen
@@ -56,22 +60,24 @@ CALL (hop1, visited) {
   }
   WITH visited, y, sampled, x.id AS from_id, direction, edge_type, reach * $weights[direction][edge_type] * $decay * dilution AS share
   WHERE NOT y IN visited
-  WITH y, sum(share) AS activation, max([share, from_id, direction, edge_type]) AS via, max(sampled) AS sampled
+  WITH y, sum(share) AS activation, max([share, from_id, direction, edge_type]) AS via, max(sampled) AS sampled, min(sampled) AS only_by_hub
   ORDER BY activation DESC, y.id LIMIT $width
-  RETURN collect({unit: y, activation: activation, via: via, sampled: sampled}) AS hop2
+  RETURN collect({unit: y, activation: activation, via: via, sampled: sampled, only_by_hub: only_by_hub}) AS hop2
 }
 WITH hop0, hop1, hop2, visited + [reached IN hop2 | reached.unit] AS visited
 CALL (hop2, visited) {
-  UNWIND hop2 AS front
+  UNWIND [found IN hop2 WHERE NOT found.only_by_hub] AS front
   WITH visited, front.unit AS x, front.activation AS reach
   CALL (x) {
     MATCH (x)-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]->(y:ContextUnit)
-    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+    WHERE y.tenant_id = $tenant_id AND VISIBLE(y) AND y.recorded_us <= $as_of_us
       AND (coalesce(y.task_id, '') <> $task_id OR coalesce(y.task_step, 0) <= $step)
     RETURN y, 'out' AS direction, type(r) AS edge_type, 1.0 AS dilution, false AS sampled LIMIT $fan
     UNION ALL
     MATCH (x)<-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]-(y:ContextUnit)
-    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+    WHERE y.tenant_id = $tenant_id
+    WITH y, r LIMIT $looked_at
+    WHERE VISIBLE(y) AND y.recorded_us <= $as_of_us
       AND (coalesce(y.task_id, '') <> $task_id OR coalesce(y.task_step, 0) <= $step)
     WITH y, type(r) AS edge_type LIMIT $sample
     WITH collect({unit: y, edge_type: edge_type}) AS seen

@@ -1,9 +1,9 @@
 // mode: read
 // params: tenant_id: str
-// returns: id: str, agent_id: str, role: str, organization_id: str, assessment_id: str, created_at: datetime, expires_at: datetime, revoked_at: datetime
+// returns: id: str, agent_id: str, role: str, organization_id: str, assessment_id: str, created_at: datetime, expires_at: datetime, revoked_at: datetime, replaced_by: str
 // scope: tenant
 // The keys of a tenant, without anything that could be used as one.
 MATCH (k:ApiKey {tenant_id: $tenant_id})
 RETURN k.id AS id, k.agent_id AS agent_id, k.role AS role, k.organization_id AS organization_id, k.assessment_id AS assessment_id,
-       k.created_at AS created_at, k.expires_at AS expires_at, k.revoked_at AS revoked_at
+       k.created_at AS created_at, k.expires_at AS expires_at, k.revoked_at AS revoked_at, k.replaced_by AS replaced_by
 ORDER BY k.created_at DESC, k.id

@@ -1,8 +1,8 @@
 // mode: write
 // params: tenant_id: str
-// returns: epoch: int
+// returns: epoch: int, tombstones: bool, erasing: bool
 // scope: tenant
-// First statement of every write: writers of one tenant queue here instead of losing updates, and caches see the new epoch.
+// First statement of every write: writers of one tenant queue here instead of losing updates, and caches see the new epoch. It also tells what writers must know of erasures.
 MATCH (t:Tenant {tenant_id: $tenant_id})
 SET t.epoch = coalesce(t.epoch, 0) + 1
-RETURN t.epoch AS epoch
+RETURN t.epoch AS epoch, coalesce(t.has_tombstones, false) AS tombstones, t.erasing_since IS NOT NULL AS erasing

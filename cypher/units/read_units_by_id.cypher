@@ -1,11 +1,11 @@
 // mode: read
-// params: tenant_id: str, scope_keys: list[str], ids: list[str], as_of_us: int
-// returns: id: str, kind: str, content: str, timestamp: str, timestamp_given: bool, recorded_at: str, agent_id: str, actor: str, session_id: str, model: str, task_id: str, task_step: int, epistemic_status: str, provenance: str, relevance_score: float, tier: str, tool_name: str, tool_call_id: str, tool_arguments: str, organization_id: str, assessment_id: str, trust: str, labels: list[str], attachments: str, tenant_id: str, content_tokens: int, superseder_ids: list[str], result_ids: list[str], relations: list[list[str]]
+// params: tenant_id: str, sees: dict, ids: list[str], as_of_us: int
+// returns: id: str, kind: str, content: str, timestamp: str, timestamp_given: bool, recorded_at: str, agent_id: str, actor: str, session_id: str, model: str, task_id: str, task_step: int, epistemic_status: str, provenance: str, relevance_score: float, tier: str, tool_name: str, tool_call_id: str, tool_arguments: str, organization_id: str, assessment_id: str, trust: str, labels: list[str], attachments: str, tenant_id: str, content_tokens: int, superseder_ids: list[str], result_ids: list[str], source_erased: bool, relations: list[list[str]]
 // scope: tenant
 // Whole units with their outgoing edges: for one id, for the units that an answer chose, and for what they cannot stand without.
 UNWIND $ids AS id
 MATCH (u:ContextUnit {tenant_id: $tenant_id, id: id})
-WHERE u.scope_key IN $scope_keys AND u.recorded_us <= $as_of_us
+WHERE VISIBLE(u) AND u.recorded_us <= $as_of_us
 RETURN u.id AS id, u.kind AS kind, u.content AS content, toString(u.timestamp) AS timestamp, u.timestamp_given AS timestamp_given,
        toString(u.recorded_at) AS recorded_at, u.agent_id AS agent_id, u.actor AS actor, u.session_id AS session_id, u.model AS model,
        u.task_id AS task_id, u.task_step AS task_step, u.epistemic_status AS epistemic_status, u.provenance AS provenance,
@@ -13,4 +13,5 @@ RETURN u.id AS id, u.kind AS kind, u.content AS content, toString(u.timestamp) A
        u.tool_arguments AS tool_arguments, u.organization_id AS organization_id, u.assessment_id AS assessment_id, u.trust AS trust,
        u.labels AS labels, u.attachments AS attachments, u.tenant_id AS tenant_id, u.content_tokens AS content_tokens,
        coalesce(u.superseder_ids, []) AS superseder_ids, coalesce(u.result_ids, []) AS result_ids,
-       [(u)-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]->(v:ContextUnit) WHERE v.tenant_id = $tenant_id AND v.scope_key IN $scope_keys | [type(r), v.id]] AS relations
+       coalesce(u.source_erased, false) AS source_erased,
+       [(u)-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]->(v:ContextUnit) WHERE v.tenant_id = $tenant_id AND VISIBLE(v) | [type(r), v.id]] AS relations

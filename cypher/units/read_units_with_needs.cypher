@@ -1,5 +1,5 @@
 // mode: read
-// params: tenant_id: str, scope_keys: list[str], ids: list[str], as_of_us: int, most: int
+// params: tenant_id: str, sees: dict, ids: list[str], as_of_us: int, most: int
 // returns: rows: list[dict]
 // scope: tenant
 // Whole units with what they cannot stand without: what they depend on, the call of a result, the results of a call, who replaced them; and of those again all but what they depend on. In one round trip, since one for each edge cost more than the walk (docs/benchmarks.md). `$most` bounds each level.
@@ -8,25 +8,25 @@
 // All rows come in one record: one by one they cost the service four times the processor time (docs/benchmarks.md).
 UNWIND $ids AS id
 MATCH (u:ContextUnit {tenant_id: $tenant_id, id: id})
-WHERE u.scope_key IN $scope_keys AND u.recorded_us <= $as_of_us
+WHERE VISIBLE(u) AND u.recorded_us <= $as_of_us
 WITH collect(u) AS asked
 WITH asked, asked AS first
 CALL (asked, first) {
   UNWIND first AS x
   CALL (x) {
     MATCH (x)-[r:DEPENDENCY|CAUSATION]->(y:ContextUnit)
-    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+    WHERE y.tenant_id = $tenant_id AND VISIBLE(y) AND y.recorded_us <= $as_of_us
       AND (type(r) = 'DEPENDENCY' OR x.kind = 'tool_result')
     RETURN y
     UNION ALL
     UNWIND coalesce(x.superseder_ids, []) + coalesce(x.result_ids, []) AS other
     MATCH (y:ContextUnit {tenant_id: $tenant_id, id: other})
-    WHERE y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+    WHERE VISIBLE(y) AND y.recorded_us <= $as_of_us
     RETURN y
     UNION ALL
     WITH x WHERE size(coalesce(x.superseder_ids, [])) >= 8
     MATCH (x)<-[:SUPERSESSION]-(y:ContextUnit)
-    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us AND y.epistemic_status <> 'retracted'
+    WHERE y.tenant_id = $tenant_id AND VISIBLE(y) AND y.recorded_us <= $as_of_us AND y.epistemic_status <> 'retracted'
     RETURN y LIMIT 8
   }
   WITH asked, y WHERE NOT y IN asked
@@ -37,18 +37,18 @@ CALL (known, needed) {
   UNWIND needed AS x
   CALL (x) {
     MATCH (x)-[r:CAUSATION]->(y:ContextUnit)
-    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+    WHERE y.tenant_id = $tenant_id AND VISIBLE(y) AND y.recorded_us <= $as_of_us
       AND x.kind = 'tool_result'
     RETURN y
     UNION ALL
     UNWIND coalesce(x.superseder_ids, []) + coalesce(x.result_ids, []) AS other
     MATCH (y:ContextUnit {tenant_id: $tenant_id, id: other})
-    WHERE y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us
+    WHERE VISIBLE(y) AND y.recorded_us <= $as_of_us
     RETURN y
     UNION ALL
     WITH x WHERE size(coalesce(x.superseder_ids, [])) >= 8
     MATCH (x)<-[:SUPERSESSION]-(y:ContextUnit)
-    WHERE y.tenant_id = $tenant_id AND y.scope_key IN $scope_keys AND y.recorded_us <= $as_of_us AND y.epistemic_status <> 'retracted'
+    WHERE y.tenant_id = $tenant_id AND VISIBLE(y) AND y.recorded_us <= $as_of_us AND y.epistemic_status <> 'retracted'
     RETURN y LIMIT 8
   }
   WITH known, y WHERE NOT y IN known
@@ -63,7 +63,7 @@ RETURN collect({id: u.id, kind: u.kind, content: u.content, timestamp: toString(
          tool_arguments: u.tool_arguments, organization_id: u.organization_id, assessment_id: u.assessment_id, trust: u.trust,
          labels: u.labels, attachments: u.attachments, tenant_id: u.tenant_id, content_tokens: u.content_tokens,
          superseder_ids: coalesce(u.superseder_ids, []) + CASE WHEN size(coalesce(u.superseder_ids, [])) < 8 THEN [] ELSE
-           [(u)<-[:SUPERSESSION]-(z:ContextUnit) WHERE z.tenant_id = $tenant_id AND z.scope_key IN $scope_keys
+           [(u)<-[:SUPERSESSION]-(z:ContextUnit) WHERE z.tenant_id = $tenant_id AND VISIBLE(z)
              AND z.recorded_us <= $as_of_us AND z.epistemic_status <> 'retracted' | z.id][..8] END,
-         result_ids: coalesce(u.result_ids, []),
-         relations: [(u)-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]->(v:ContextUnit) WHERE v.tenant_id = $tenant_id AND v.scope_key IN $scope_keys | [type(r), v.id]]}) AS rows
+         result_ids: coalesce(u.result_ids, []), source_erased: coalesce(u.source_erased, false),
+         relations: [(u)-[r:DEPENDENCY|PROVENANCE|SUPERSESSION|CAUSATION]->(v:ContextUnit) WHERE v.tenant_id = $tenant_id AND VISIBLE(v) | [type(r), v.id]]}) AS rows

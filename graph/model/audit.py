@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 
 from pydantic import Field
@@ -25,6 +27,15 @@ class AuditAction(StrEnum):
     RETENTION_CHANGED = "retention_changed"
     RETENTION_APPLIED = "retention_applied"
     CROSS_ASSESSMENT_READ = "cross_assessment_read"
+
+
+@dataclass(frozen=True, slots=True)
+class AuditQuery:
+    """Which events: of these actions (all when empty), from ``since`` on and before ``until``."""
+
+    actions: tuple[AuditAction, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
 
 
 class AuditEvent(Model):

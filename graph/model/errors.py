@@ -11,6 +11,7 @@
     ├── Unauthenticated         nobody known is asking
     ├── Forbidden               known, but not allowed
     ├── Unavailable             try again later
+    ├── QuotaExceeded           a limit of the tenant's is reached
     ├── DeadlineExceeded        no answer within the time allowed
     └── EngineFailure           the database engine cannot be started or used
 
@@ -20,6 +21,7 @@ another tenant's data. ``where`` names the item and field of a batch that failed
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -264,10 +266,40 @@ class Conflict(LastroError):
     hint = "Read what is stored first."
 
 
+class KeyNotRotatable(Conflict):
+    code = "key_not_rotatable"
+    message = "This key is revoked, expired or rotated already."
+    hint = "`lastro keys list` shows what replaced it; rotate that one, or make a new key."
+
+
 class UnitConflict(Conflict):
     code = "unit_conflict"
     message = "This id is already taken by a unit with other content."
     hint = "Units never change. Write a new unit with a supersession edge to the old one."
+
+
+class ReasonMissing(InvalidInput):
+    code = "reason_missing"
+    message = "A grant to another place needs a reason."
+    hint = "Say in `reason` why; it is kept in the audit trail."
+
+
+class TooManyPolicies(Conflict):
+    code = "too_many_policies"
+    message = "The tenant has as many policies in force as it may have."
+    hint = "Revoke some, or name more agents, teams or kinds in one."
+
+
+class UnitErased(Conflict):
+    code = "unit_erased"
+    message = "This unit, or one of the same content, was erased here and is not taken again."
+    hint = "Leave it out. An erasure is meant to last: spelling, case and white space make no difference."
+
+
+class TenantBeingErased(Conflict):
+    code = "tenant_being_erased"
+    message = "The tenant is being erased and takes nothing any more."
+    hint = "Nothing was done. `lastro erase --tenant` goes on with the erasure and shows how far it is."
 
 
 # --- not for this caller --------------------------------------------------------------------------------------------------------
@@ -316,6 +348,55 @@ class DatabaseBusy(Unavailable):
     code = "database_busy"
     message = "Other writers held the same data for too long."
     hint = "Send the same request again: what may have been stored meanwhile is not stored twice."
+
+
+class IssuerUnavailable(Unavailable):
+    code = "issuer_unavailable"
+    message = "The identity provider does not answer, so this token cannot be checked now."
+    hint = "Nothing was done. Try again after the time given in Retry-After; API keys go on working."
+
+
+class QuotaExceeded(LastroError):
+    """A limit of a quota would be passed. ``quota`` says which, for programs; it holds names and numbers of the caller's own tenant."""
+
+    code = "quota_exceeded"
+    message = "A quota of this tenant is used up."
+    hint = "Nothing was done. An admin of the tenant can raise the quota; `lastro quotas list` shows them."
+
+    def __init__(
+        self,
+        message: str | None = None,
+        *,
+        hint: str | None = None,
+        where: Where | None = None,
+        retry_after_s: int | None = None,
+        quota: Mapping[str, str | int] | None = None,
+    ) -> None:
+        super().__init__(message, hint=hint, where=where, retry_after_s=retry_after_s)
+        self.quota = dict(quota or {})
+
+    @classmethod
+    def of(
+        cls, subject_type: str, subject_id: str, limit: str, *, allowed: int, used: int, asked: int, resets_in_s: int | None = None
+    ) -> QuotaExceeded:
+        """The refusal for one limit of one subject; ``resets_in_s`` for limits of bandwidth, whose window ends."""
+        remaining = max(allowed - used, 0)
+        quota: dict[str, str | int] = {
+            "subject_type": subject_type,
+            "subject_id": subject_id,
+            "limit": limit,
+            "allowed": allowed,
+            "used": used,
+            "remaining": remaining,
+            "asked": asked,
+        }
+        told = f"The quota of this {subject_type} for {limit} is used up: {allowed} allowed, {used} used, {remaining} remaining, {asked} asked for."
+        if resets_in_s is None:
+            return cls(told, quota=quota)
+        hint = "Nothing was done. Try again after the time given in Retry-After, or ask an admin of the tenant for more."
+        if asked > allowed:
+            hint = "Nothing was done. This is more than a whole window allows: send less at a time, or ask an admin of the tenant for more."
+        return cls(told, hint=hint, retry_after_s=max(resets_in_s, 1), quota=quota | {"resets_in_s": max(resets_in_s, 1)})
 
 
 class DeadlineExceeded(LastroError):

@@ -8,6 +8,9 @@ from graph.model.base import Id, Model, Timestamp
 from graph.model.scope import Role
 from graph.model.units import Scope
 
+DAY_S = 86_400
+MOST_OVERLAP_S = 90 * DAY_S
+
 
 class KeyRequest(Model):
     """The body of ``POST /v1/keys``."""
@@ -16,6 +19,20 @@ class KeyRequest(Model):
     role: Role = Role.AGENT
     expires_at: Timestamp | None = Field(default=None, description="When it stops working; never when left out.")
     bound: Scope = Field(default_factory=Scope, description="Organisation and assessment that it is kept within.")
+
+
+class RotationRequest(Model):
+    """The body of ``POST /v1/keys/{id}/rotate``."""
+
+    overlap_s: int = Field(
+        default=DAY_S,
+        ge=0,
+        le=MOST_OVERLAP_S,
+        description="Seconds that the old key goes on working beside the new one; 0 ends it at once.",
+    )
+    expires_at: Timestamp | None = Field(
+        default=None, description="When the new key stops working; left out, it holds for as long as the old one was made for."
+    )
 
 
 class KeyView(Model):
@@ -29,6 +46,7 @@ class KeyView(Model):
     assessment_id: str | None
     expires_at: Timestamp | None
     state: str = Field(description="active, expired or revoked.")
+    replaced_by: str | None = Field(default=None, description="Id of the key that it was rotated into.")
 
 
 class CreatedKey(KeyView):

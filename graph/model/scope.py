@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
+from graph.model.policy import NO_STANDING, Standing
 from graph.model.units import Scope, Trust
 
 RESERVED_PREFIX = "lastro:"
@@ -27,6 +29,11 @@ class Role(StrEnum):
     def writes(self) -> bool:
         """Whether keys of this role may write units."""
         return self is not Role.ANALYST
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether keys of this role see every unit of the place they are in: those who review or manage do; an agent sees its own."""
+        return self is not Role.AGENT
 
     @property
     def trust_levels(self) -> frozenset[Trust]:
@@ -54,6 +61,20 @@ class Principal:
     """Organisation and assessment that the key is bound to, if any."""
     session_id: str | None = None
     model: str | None = None
+    session_bound: bool = False
+    """Whether the session came with the proof of identity, and not from a header that may say any."""
+    standing: Standing = field(default=NO_STANDING, repr=False)
+    """The tenant's policies and teams at the time of the request."""
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it is kept within a part of the tenant: an organisation, an assessment or a session."""
+        return self.session_bound or self.bound != Scope()
+
+    @property
+    def teams(self) -> frozenset[str]:
+        """Teams that the agent belongs to."""
+        return self.standing.teams_of(self.agent_id)
 
 
 class AuthorizedScope:
@@ -62,20 +83,28 @@ class AuthorizedScope:
     Every statement that touches units takes its ``parameters``, so a read without a tenant cannot be written by accident.
     """
 
-    __slots__ = ("assessment_id", "organization_id", "principal")
+    __slots__ = ("assessment_id", "organization_id", "principal", "sees")
 
-    def __init__(self, principal: Principal, organization_id: str | None, assessment_id: str | None) -> None:
+    def __init__(
+        self,
+        principal: Principal,
+        organization_id: str | None,
+        assessment_id: str | None,
+        sees: Mapping[str, object] | None = None,
+    ) -> None:
         self.principal = principal
         self.organization_id = organization_id
         self.assessment_id = assessment_id
+        self.sees = dict(sees or {})
+        """What is seen, by scope key; see ``app.registry.grants``. Nothing, when it is not said."""
 
     @property
     def tenant_id(self) -> str:
         return self.principal.tenant_id
 
     @property
-    def visible_scope_keys(self) -> list[str]:
-        """Scope keys that may be read: the tenant's own, the organisation's, the assessment's."""
+    def own_places(self) -> list[str]:
+        """Scope keys of where the request is: the tenant's own, the organisation's, the assessment's."""
         keys = [scope_key(None, None)]
         if self.organization_id is not None:
             keys.append(scope_key(self.organization_id, None))
@@ -86,7 +115,7 @@ class AuthorizedScope:
     @property
     def parameters(self) -> dict[str, object]:
         """The parameters that every scoped statement binds."""
-        return {"tenant_id": self.tenant_id, "scope_keys": self.visible_scope_keys}
+        return {"tenant_id": self.tenant_id, "sees": self.sees}
 
 
 def scope_key(organization_id: str | None, assessment_id: str | None) -> str:

@@ -187,6 +187,10 @@ class Metadata(Model):
     relevance_score: Annotated[float, Field(ge=0, le=1)] | None = None
     tier: Tier = Tier.HOT
     tool: Tool | None = None
+    source_erased: bool = Field(
+        default=False,
+        description="Whether something that it was made from, needs, replaces or was caused by has been erased. Set by the service, ignored on write.",
+    )
 
 
 class ContextUnit(Model):
@@ -221,7 +225,8 @@ class WriteResult(Model):
 def digest(unit: ContextUnit) -> str:
     """SHA-256 (hex) of what makes two writes of an id the same unit (U8).
 
-    Left out is what the service sets itself or may change: owner, recorded_at, tier and relevance_score.
+    Left out is what the service sets itself or may change: owner, recorded_at, source_erased, tier and
+    relevance_score.
     Order of relations and labels does not count, nor a relation said twice.
     """
     metadata, tool = unit.metadata, unit.metadata.tool

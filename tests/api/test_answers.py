@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import httpx2
 import pytest
-from api.wire import CLAUDE, GPT, ask, call, ids, inquire, listed, read, refused, result, send, stored, tokens_of_chat
+from api.wire import CLAUDE, GPT, ask, call, ids, inquire, listed, of_all_sessions, read, refused, result, send, stored, tokens_of_chat
 from conftest import edge, unit
 
 REASONS = {"budget", "superseded", "retracted", "expired", "permission", "trust", "quarantined", "duplicate", "incomplete"}
@@ -155,7 +155,7 @@ def test_a_receipt_says_how_the_answer_came_about(task: httpx2.Client) -> None:
         assert (receipt["query_type"], receipt["strategy"], receipt["fallback"]) == (name, strategy, False)
         assert receipt["attempts"][0] | {"ms": 0} == {"strategy": strategy, "outcome": "answered", "ms": 0, "reason": ""}
         assert receipt["why"]
-        stages = {"identify", "authorize", "read", "plan", "candidates", "load", "select", "render", "total"}
+        stages = {"identify", "authorize", "quota", "read", "plan", "candidates", "load", "select", "render", "total"}
         assert set(receipt["timings_ms"]) == stages
         assert sum(receipt["timings_ms"][stage] for stage in stages - {"total"}) <= receipt["timings_ms"]["total"] + 1
         assert receipt["deadline_ms"] == 20_000
@@ -190,7 +190,8 @@ def test_the_newest_of_a_session_come_first(client: httpx2.Client) -> None:
     found = ids(ask(client, session_id="session-1", budget_tokens=250)["units"])
     assert 3 <= len(found) < 20
     assert found == [f"u{n}" for n in reversed(range(20 - len(found), 20))]
-    assert ids(ask(client, session_id="session-2")["units"]) == ["elsewhere"]
+    assert ids(ask(client, session_id="session-2")["units"]) == [], "another session of the same agent is not seen from this one"
+    assert ids(ask(of_all_sessions(client), session_id="session-2")["units"]) == ["elsewhere"]
 
 
 def test_a_task_or_session_nobody_wrote_is_empty_and_no_error(client: httpx2.Client) -> None:

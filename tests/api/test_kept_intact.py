@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import httpx2
 import pytest
-from api.wire import GPT, ask, ids, lineage, listed, read, stored, write
+from api.wire import GPT, ask, ids, lineage, listed, of_all_sessions, read, stored, write
 from conftest import edge, unit
 
 TEXTS = {
@@ -145,6 +145,7 @@ def test_any_visible_id_can_be_written_read_and_walked_from(client: httpx2.Clien
 def test_names_that_begin_alike_are_kept_apart(client: httpx2.Client) -> None:
     names = ["t", "t!", "t0", "t-1", "t1", "tt", "T", "t\u0301"]
     stored(client, *[unit(f"u-{name}", task_id=name, session_id=name) for name in names])
+    of_all_sessions(client)
     for name in names:
         assert listed(client, task_id=name) == [f"u-{name}"]
         assert listed(client, session_id=name) == [f"u-{name}"]
@@ -173,8 +174,9 @@ def test_everything_a_unit_can_say_comes_back(client: httpx2.Client, tenant: str
     )
     client.headers["Lastro-Model"] = "gpt-5.2"
     stored(client, unit("a"), unit("b", trust="evidence_candidate"), whole)
-    found = read(client, "whole")
+    found = read(of_all_sessions(client), "whole")
     owner, recorded = found.pop("owner"), found["metadata"].pop("recorded_at")
+    assert found["metadata"].pop("source_erased") is False
     assert owner == {"tenant_id": tenant, "agent_id": "agent-1", "session_id": "other-session", "model": "gpt-5.2"}
     assert datetime.fromisoformat(recorded).utcoffset() is not None
     whole["metadata"] |= {

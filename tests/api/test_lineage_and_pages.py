@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx2
 import pytest
-from api.wire import ids, lineage, listed, stored, write
+from api.wire import ids, lineage, listed, of_all_sessions, stored, write
 from conftest import edge, unit
 
 
@@ -116,6 +116,8 @@ def test_a_page_stays_where_it_is_when_newer_units_arrive(client: httpx2.Client)
 
 def test_a_session_and_a_task_hold_their_own(client: httpx2.Client) -> None:
     stored(client, unit("a", task_id="t1"), unit("b", session_id="s2", task_id="t2"), unit("c"))
+    assert listed(client, session_id="s2") == listed(client, task_id="t2") == [], "from a session only that session is seen"
+    of_all_sessions(client)
     assert listed(client, session_id="s2") == listed(client, task_id="t2") == ["b"]
     assert listed(client, session_id="session-1") == ["c", "a"]
     assert listed(client, session_id="nowhere") == listed(client, task_id="nowhere") == []

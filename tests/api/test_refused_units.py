@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from api.wire import listed, refused, send, write
+from api.wire import listed, of_all_sessions, read, refused, send, write
 from conftest import edge, unit
 
 MARK = "vermilion-pangolin"
@@ -215,7 +215,7 @@ def test_the_longest_of_everything_is_stored(client: httpx2.Client) -> None:
         tool={"name": "t", "arguments": {"deep": nested(30), "most": 2**64 - 1, "least": -(2**63)}},
     )
     assert write(client, *targets, longest).status_code == 201
-    found = client.get(f"/v1/units/{long_id}").json()
+    found = read(of_all_sessions(client), long_id)
     assert found["content"] == longest["content"]
     assert found["metadata"]["tool"]["arguments"] == longest["metadata"]["tool"]["arguments"]
     assert len(found["relations"]) == 64

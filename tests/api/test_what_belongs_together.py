@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from api.wire import CLAUDE, GPT, ask, call, ids, inquire, lineage, refused, result, stored, tokens_of_chat
+from api.wire import CLAUDE, GPT, ask, call, ids, inquire, lineage, of_all_sessions, refused, result, stored, tokens_of_chat
 from conftest import Service, edge, unit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -193,7 +193,7 @@ def test_only_the_last_of_a_chain_is_shown_unless_history_was_asked_for(client: 
 def test_what_replaced_a_unit_long_after_is_shown_in_its_place_and_says_how(client: httpx2.Client) -> None:
     stored(client, unit("v1", "Version 1.", task_id="t"))
     stored(client, unit("v2", "Version 2.", "correction", relations=[edge("v1", "supersession")], session_id="another"))
-    answer = ask(client, task_id="t")
+    answer = ask(of_all_sessions(client), task_id="t")
     assert ids(answer["units"]) == ["v2"]
     path = ask(client, task_id="t", strategy="recency")["units"][0]["path"]
     assert path == [{"from_id": "v1", "edge_type": "supersession", "direction": "in", "to_id": "v2"}]
@@ -203,6 +203,7 @@ def test_of_several_that_replace_one_the_last_recorded_stands_in(client: httpx2.
     stored(client, unit("v1", "Version 1."))
     stored(client, unit("v2", "Version 2.", relations=[edge("v1", "supersession")], session_id="s2", timestamp="2040-01-01T00:00:00Z"))
     stored(client, unit("v3", "Version 3.", relations=[edge("v1", "supersession")], session_id="s2", timestamp="2000-01-01T00:00:00Z"))
+    of_all_sessions(client)
     assert ids(ask(client, session_id="session-1")["units"]) == ["v3"]
     assert ids(ask(client, session_id="s2")["units"]) == ["v2", "v3"], "neither replaces the other"
 

@@ -36,6 +36,12 @@ def stored(client: httpx2.Client, *units: dict[str, Any]) -> None:
     assert answer.json()["written"] == len(units), answer.text
 
 
+def of_all_sessions(client: httpx2.Client) -> httpx2.Client:
+    """The same agent without a session of its own: it sees all of its sessions."""
+    client.headers.pop("Lastro-Session")
+    return client
+
+
 def read(client: httpx2.Client, unit_id: str) -> dict[str, Any]:
     answer = client.get(f"/v1/units/{unit_id}")
     assert answer.status_code == 200, answer.text

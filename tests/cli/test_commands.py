@@ -224,6 +224,16 @@ def test_keys_are_managed_through_the_service(remote: Shell) -> None:
     assert told_in_json(remote("keys", "list", "--json", **worker), 1)["error"]["code"] == "forbidden"
     listed = remote("keys", "list", "--json")
     assert made["key"] not in listed.stdout
+    after = told_in_json(remote("keys", "rotate", made["id"], "--overlap", "2h", "--json"))
+    assert (after["agent_id"], after["role"], after["state"]) == ("worker", "agent", "active")
+    for key in (made["key"], after["key"]):
+        assert remote("units", "list", "--json", LASTRO_KEY=key).returncode == 0
+    assert told_in_json(remote("keys", "rotate", made["id"], "--json"), 1)["error"]["code"] == "key_not_rotatable"
+    assert told_in_json(remote("keys", "rotate", after["id"], "--overlap", "soon", "--json"), 2)["error"]["code"] == "command_refused"
+    last = remote("keys", "rotate", after["id"], "--overlap", "0")
+    assert re.fullmatch(r"lastro_[0-9a-f]{16}_[A-Za-z0-9_-]{43}", last.stdout.strip())
+    assert f"Key {after['id']} is revoked." in last.stderr
+    assert told_in_json(remote("units", "list", "--json", LASTRO_KEY=after["key"]), 1)["error"]["code"] == "unauthenticated"
     assert told_in_json(remote("keys", "revoke", made["id"], "--json")) == {"id": made["id"], "revoked": True}
     assert told_in_json(remote("units", "list", "--json", **worker), 1)["error"]["code"] == "unauthenticated"
     assert {key["id"]: key["state"] for key in told_in_json(remote("keys", "list", "--json"))["keys"]}[made["id"]] == "revoked"

@@ -41,10 +41,11 @@ def gone(pid: int) -> bool:
 
 @dataclass
 class Serving:
-    """The service on a folder. ``key`` is an agent's."""
+    """The service on a folder. ``key`` is an agent's, ``admin_key`` an admin's of the same tenant."""
 
     folder: Path
     key: str = ""
+    admin_key: str = ""
     url: str = ""
     starts: int = 0
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
@@ -55,14 +56,18 @@ class Serving:
 
     def make_key(self) -> None:
         """With the command that makes the first key of a store, before any service runs."""
+        self.key = self._made("agent-1", "agent")
+        self.admin_key = self._made("boss", "admin")
+
+    def _made(self, agent: str, role: str) -> str:
         made = subprocess.run(
-            [LASTRO, "keys", "create", "--tenant", "acme", "--agent", "agent-1", "--json"],
+            [LASTRO, "keys", "create", "--tenant", "acme", "--agent", agent, "--role", role, "--json"],
             env=self.environment(),
             capture_output=True,
             check=True,
             timeout=START_S,
         )
-        self.key = json.loads(made.stdout)["key"]
+        return str(json.loads(made.stdout)["key"])
 
     def start(self) -> float:
         """Start it, unless it runs; seconds until it listened."""

@@ -77,6 +77,22 @@ def acknowledged_are_whole_and_none_is_half(client: httpx2.Client, name: str, ac
     assert sum(told == (0, 0) for told in found) >= BATCHES - acknowledged - 1, "only the batch under way may be there unacknowledged"
 
 
+def counters_are_what_is_stored(serving: Serving) -> None:
+    """A unit and what counts it are stored by one commit, so no crash comes between them (T3)."""
+    with httpx2.Client(base_url=serving.url, headers={"Authorization": f"Bearer {serving.admin_key}"}, timeout=60) as admin:
+        (told,) = admin.get("/v1/usage", params={"subject_type": "tenant"}).raise_for_status().json()["rows"]
+        units = size = 0
+        params = {"limit": "200"}
+        while True:
+            page = admin.get("/v1/units", params=params).raise_for_status().json()
+            units += len(page["units"])
+            size += sum(len(item["content"].encode()) for item in page["units"])
+            if page["next"] is None:
+                break
+            params["cursor"] = page["next"]
+    assert (told["units"], told["bytes"]) == (units, size)
+
+
 @dataclass
 class Import:
     """An import that tells when it has come far enough."""
@@ -193,7 +209,9 @@ def test_the_engine_is_killed(serving: Serving, tmp_path: Path) -> None:
             assert serving.engine_pid != killed
             thread.join(90)
             assert not thread.is_alive(), "the import hangs"
-            time.sleep(0.5)
+            until(
+                lambda: any(path == "/readyz" and said.status_code == 200 for path, said, _ in onlooker.seen[-2:]), 20, "it saw no recovery"
+            )
         for path, said, seconds in onlooker.seen:
             assert said.status_code in {200, 503, 504}, f"{path}: {said.status_code} {said.text}"
             assert seconds < 6, f"{path} took {seconds:.1f} s"
@@ -210,6 +228,7 @@ def test_the_engine_is_killed(serving: Serving, tmp_path: Path) -> None:
         assert 200 not in meanwhile[meanwhile.index(503) : recovered]
         assert took < 60
         acknowledged_are_whole_and_none_is_half(client, "engine", importing.acknowledged)
+        counters_are_what_is_stored(serving)
         report = importing.finish()
         assert report.written + report.unchanged > 0
         acknowledged_are_whole_and_none_is_half(client, "engine", BATCHES)
@@ -237,6 +256,7 @@ def test_the_service_is_killed(serving: Serving, tmp_path: Path) -> None:
         assert client.get("/readyz").status_code == 200
         acknowledged = importing.acknowledged
         acknowledged_are_whole_and_none_is_half(client, "service", acknowledged)
+        counters_are_what_is_stored(serving)
         report = importing.finish()
         assert report.resumed_at == reached, "it goes on, and does not begin anew"
         assert report.unchanged in {0, BATCH_UNITS}

@@ -15,6 +15,7 @@ from conftest import Service
 from neo4j.exceptions import TransientError
 
 from graph.connection import Database, ScopeMisused, StatementFailed, WriteTransaction, connect
+from graph.model.erasure import TombstoneKeys
 from graph.model.errors import DatabaseBusy, DatabaseUnavailable, DeadlineExceeded, EngineFailure
 from graph.model.scope import AuthorizedScope
 from graph.model.units import ContextUnit, EdgeType, Kind, Metadata, Relation, WriteResult
@@ -224,7 +225,7 @@ async def written(store: UnitStore, scope: AuthorizedScope, *units: ContextUnit)
 
 def test_writers_of_one_tenant_all_succeed(service: Service, scope: AuthorizedScope) -> None:
     """The tenant, its task and its session are new: all of them meet at the same nodes."""
-    store = UnitStore(service.lastro.database)
+    store = UnitStore(service.lastro.database, TombstoneKeys(bytes(32)))
 
     async def write(writer: int) -> int:
         units = [unit(f"w{writer}-0"), *(unit(f"w{writer}-{n}", f"w{writer}-{n - 1}") for n in range(1, 10))]
@@ -240,7 +241,7 @@ def test_writers_of_one_tenant_all_succeed(service: Service, scope: AuthorizedSc
 
 
 def test_writers_of_the_same_units_store_them_once(service: Service, scope: AuthorizedScope) -> None:
-    store = UnitStore(service.lastro.database)
+    store = UnitStore(service.lastro.database, TombstoneKeys(bytes(32)))
 
     async def write() -> tuple[int, int]:
         result = await written(store, scope, unit("a"), unit("b", "a"))
@@ -273,7 +274,7 @@ def test_a_tenants_statement_needs_a_scope(service: Service, database: Database)
     assert isinstance(error, ScopeMisused)
 
 
-@pytest.mark.parametrize("name", ["tenant_id", "scope_keys"])
+@pytest.mark.parametrize("name", ["tenant_id", "sees"])
 def test_what_the_scope_says_cannot_be_said_otherwise(service: Service, database: Database, scope: AuthorizedScope, name: str) -> None:
     said: dict[str, Any] = {name: ["other"]}
     error, _ = timed(service, database.read("units/read_units_by_id", scope, ids=["a"], as_of_us=1, **said))
@@ -294,7 +295,7 @@ def test_only_a_read_runs_as_a_read(service: Service, database: Database) -> Non
 def test_every_tenants_statement_is_refused_without_a_scope(service: Service, database: Database) -> None:
     for item in database.statements:
         if item.tenant_scoped:
-            params = {name: "x" for name in item.params if name not in {"tenant_id", "scope_keys"}}
+            params = {name: "x" for name in item.params if name not in {"tenant_id", "sees"}}
 
             async def work(transaction: WriteTransaction, name: str = item.name, params: dict[str, str] = params) -> None:
                 await transaction.run(name, None, **params)

@@ -55,6 +55,7 @@ def test_links_to_files_lead_somewhere(document: Path) -> None:
 
 def test_commands_that_documents_show_exist() -> None:
     known = {"demo", "serve", "import", "units", "context", "keys", "doctor"}
+    known |= {"policy", "team", "quotas", "usage", "audit", "erase", "retention"}
     shown = {
         found
         for path in DOCUMENTS
@@ -75,7 +76,25 @@ def test_commands_that_documents_show_exist() -> None:
         ["context"],
         ["keys", "create"],
         ["keys", "list"],
+        ["keys", "rotate"],
         ["keys", "revoke"],
+        ["policy", "create"],
+        ["policy", "list"],
+        ["policy", "revoke"],
+        ["policy", "explain"],
+        ["policy", "templates"],
+        ["team", "set"],
+        ["team", "list"],
+        ["team", "remove"],
+        ["quotas", "list"],
+        ["quotas", "set"],
+        ["quotas", "remove"],
+        ["usage"],
+        ["audit"],
+        ["erase"],
+        ["retention", "show"],
+        ["retention", "set"],
+        ["retention", "run"],
         ["doctor"],
     ],
     ids=" ".join,

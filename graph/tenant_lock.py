@@ -1,0 +1,38 @@
+"""The first statement of a tenant's writing transactions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from graph.connection import WriteTransaction
+from graph.model.errors import TenantBeingErased
+from graph.model.scope import AuthorizedScope
+
+OIDC_KEY_ID = "oidc"
+"""Stands for the key of a principal that came with a token of an OIDC issuer."""
+
+
+@dataclass(frozen=True, slots=True)
+class LockedTenant:
+    """What a writer must know of the tenant that it locked."""
+
+    tombstones: bool
+    """Whether something was erased: then a new unit is compared with what must not come back."""
+
+
+async def lock_tenant(transaction: WriteTransaction, scope: AuthorizedScope) -> LockedTenant:
+    """Queue behind the tenant's other writers, and raise its epoch.
+
+    A tenant that only tokens have named so far is made here, by its first write: the registry lets such a token in only where the settings
+    allow new tenants. Every other tenant was made with its first key.
+
+    Raises:
+        TenantBeingErased: nothing of this tenant is written any more.
+    """
+    rows = await transaction.run("units/lock_tenant", scope)
+    if not rows and scope.principal.key_id == OIDC_KEY_ID:
+        await transaction.run("registry/create_tenant", scope)
+        rows = await transaction.run("units/lock_tenant", scope)
+    if rows and rows[0]["erasing"]:
+        raise TenantBeingErased
+    return LockedTenant(tombstones=bool(rows and rows[0]["tombstones"]))
