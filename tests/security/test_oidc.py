@@ -134,7 +134,8 @@ def test_a_token_stays_within_what_its_claims_bind_it_to(trustful: Service, prov
         assert client.get("/v1/units/inside", headers=same).status_code == 200
         for name in same:
             refused(client.get("/v1/units/inside", headers={name: "other"}), 404, "not_found")
-    for bounds in ({"organization_id": "o"}, {"session_id": "s"}):
+    bounded: list[dict[str, Any]] = [{"organization_id": "o"}, {"session_id": "s"}]
+    for bounds in bounded:
         with trustful.client(provider.token(known, role="admin", **bounds)) as bound:
             refused(bound.get("/v1/keys"), 403, "forbidden")
             refused(bound.get("/v1/policies"), 403, "forbidden")
