@@ -20,7 +20,7 @@ from graph.model.erasure import Refuses, TombstoneKeys
 from graph.model.errors import DatabaseBusy, Forbidden, NotFound
 from graph.model.quota import StoredShare, stored_bytes
 from graph.model.scope import AuthorizedScope, Role
-from graph.model.units import EdgeType
+from graph.model.units import EdgeType, Trust
 from graph.quota_store import QuotaStore
 from graph.statements import Row
 from graph.tenant_lock import lock_tenant
@@ -68,7 +68,7 @@ class ErasureStore:
 
         Raises:
             NotFound: it does not exist for this caller, or was erased before.
-            Forbidden: an agent wants to erase what another wrote.
+            Forbidden: an agent wants to erase what another wrote or what is published, or a reviewer what lies outside of its bounds.
             DatabaseBusy, DatabaseUnavailable: it may or may not be erased; asking again tells.
         """
         erasure_id = secrets.token_hex(12)
@@ -83,27 +83,35 @@ class ErasureStore:
                 if kept and kept[0]["erasure_id"] == erasure_id:
                     return False
                 raise NotFound
-            if scope.principal.role is Role.AGENT and found[0]["agent_id"] != scope.principal.agent_id:
-                raise Forbidden("An agent erases what it wrote itself.", hint="Ask an admin of your tenant.")
+            _check_erasable(scope, found[0])
             await self._audit.append(transaction, scope, AuditAction.UNIT_ERASED, tombstone, reason=reason, numbers={"units": 1})
-            return await self.erase_in(transaction, scope, found, erasure_id, refuses)
+            by_agent = scope.principal.agent_id if scope.principal.role is Role.AGENT else None
+            return await self.erase_in(transaction, scope, found, erasure_id, refuses, by_agent=by_agent)
 
         if not await self._database.write("erasure/strip_units", work, deadline_s=STEP_DEADLINE_S):
             await self.go_on(scope, erasure_id, within_s=within_s)
         return tombstone
 
     async def erase_in(
-        self, transaction: WriteTransaction, scope: AuthorizedScope, found: Sequence[Row], erasure_id: str, refuses: Refuses
+        self,
+        transaction: WriteTransaction,
+        scope: AuthorizedScope,
+        found: Sequence[Row],
+        erasure_id: str,
+        refuses: Refuses,
+        *,
+        by_agent: str | None = None,
     ) -> bool:
         """Erase units (rows of ``erasure/find_units``) within a transaction that holds the tenant's lock. Whether it is through.
 
+        ``by_agent`` names the agent that erases its own: then its value is refused from that agent, and others may go on saying it.
         Where it is not, ``go_on`` has to be called once the transaction is committed.
         """
         key = self._tombstones.of(scope.tenant_id)
         ids = [str(row["id"]) for row in found]
         hashes = {key.of_id(unit_id): "id" for unit_id in ids}
         if refuses is Refuses.VALUE:
-            hashes |= {key.of_value(str(row["content"])): "value" for row in found}
+            hashes |= {key.of_value(str(row["content"]), by_agent): "value" for row in found}
         at = datetime.now(UTC).isoformat()
         marks = [{"id": hashed, "of": what} for hashed, what in hashes.items()]
         await transaction.run("erasure/create_tombstones", scope, rows=marks, erasure_id=erasure_id, at=at)
@@ -187,3 +195,14 @@ def _share(row: Row) -> StoredShare:
     """What an erased unit no longer counts for."""
     teams = tuple(row["team_ids"] or ())
     return StoredShare(str(row["agent_id"]), row["session_id"], teams, stored_bytes(str(row["content"]), row["tool_arguments"]))
+
+
+def _check_erasable(scope: AuthorizedScope, row: Row) -> None:
+    """Seeing is not enough: policies and places above open units for reading."""
+    principal = scope.principal
+    if principal.role is Role.AGENT:
+        own = row["agent_id"] == principal.agent_id and Trust(str(row["trust"])) in principal.role.trust_levels
+        if not own or row["scope_key"] not in scope.own_places:
+            raise Forbidden("An agent erases what it wrote itself, and nothing that is published.", hint="Ask an admin of your tenant.")
+    elif row["scope_key"] not in scope.own_places or not principal.reviews(str(row["scope_key"])):
+        raise Forbidden("The unit is outside of what this key reviews.", hint="Ask an admin of your tenant, in the place of the unit.")

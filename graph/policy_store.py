@@ -9,7 +9,7 @@ from graph.connection import Database, WriteTransaction
 from graph.model.audit import AuditAction
 from graph.model.base import parse
 from graph.model.errors import NotFound, TooManyPolicies
-from graph.model.policy import MAX_POLICIES, Policy, PolicyRequest, Standing, Team
+from graph.model.policy import MAX_POLICIES, MAX_TEAMS, Policy, PolicyRequest, Standing, Team
 from graph.model.scope import AuthorizedScope
 from graph.statements import Row
 from graph.tenant_lock import lock_tenant
@@ -29,8 +29,9 @@ class PolicyStore:
         return int(rows[0]["epoch"]) if rows else 0
 
     async def standing(self, scope: AuthorizedScope) -> Standing:
-        """All policies and teams of the tenant."""
-        return Standing(tuple(await self.policies(scope)), {team.id: frozenset(team.agents) for team in await self.teams(scope)})
+        """Policies that are not revoked and teams of the tenant."""
+        kept = tuple(policy for policy in await self.policies(scope) if policy.revoked_at is None)
+        return Standing(kept, {team.id: frozenset(team.agents) for team in await self.teams(scope)})
 
     async def policies(self, scope: AuthorizedScope) -> list[Policy]:
         """The tenant's policies, newest first, revoked ones too."""
@@ -51,8 +52,8 @@ class PolicyStore:
         async def work(transaction: WriteTransaction) -> None:
             await self._changing(transaction, scope)
             kept = await transaction.run("policies/list_policies", scope)
-            others = [row for row in kept if row["revoked_at"] is None and row["id"] != policy.id]
-            if len(others) >= MAX_POLICIES:
+            others = [_policy(row) for row in kept if row["revoked_at"] is None and row["id"] != policy.id]
+            if sum(other.expires_at is None or other.expires_at > policy.created_at for other in others) >= MAX_POLICIES:
                 raise TooManyPolicies
             body = PolicyRequest.model_validate(policy.model_dump(include=set(PolicyRequest.model_fields), by_alias=False))
             await transaction.run(
@@ -87,6 +88,8 @@ class PolicyStore:
 
         async def work(transaction: WriteTransaction) -> None:
             await self._changing(transaction, scope)
+            if len({str(row["id"]) for row in await transaction.run("policies/list_teams", scope)} | {team.id}) > MAX_TEAMS:
+                raise TooManyPolicies("The tenant has as many teams as it may have.", hint="Remove some.")
             await transaction.run("policies/save_team", scope, id=team.id, agents=sorted(set(team.agents)))
             await self._audit.append(transaction, scope, AuditAction.TEAM_CHANGED, team.id, numbers={"agents": len(set(team.agents))})
 
@@ -117,6 +120,7 @@ class PolicyStore:
         """Write down that a reader was given units of another place than its own (T5)."""
 
         async def work(transaction: WriteTransaction) -> None:
+            await lock_tenant(transaction, scope)
             await self._audit.append(transaction, scope, AuditAction.CROSS_ASSESSMENT_READ, place, numbers={"units": units})
 
         await self._database.write("audit/create_event", work)

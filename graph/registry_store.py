@@ -13,7 +13,7 @@ from graph.model.errors import DatabaseUnavailable, DeadlineExceeded, KeyNotRota
 from graph.model.scope import AuthorizedScope, Role
 from graph.model.units import Scope
 from graph.statements import Row
-from graph.tenant_lock import lock_tenant
+from graph.tenant_lock import LOCAL_KEY_ID, lock_tenant
 from graph.unit_rows import as_datetime
 
 IDENTIFY_DEADLINE_S = 2.0
@@ -72,10 +72,16 @@ class RegistryStore:
         return _key(rows[0], str(rows[0]["tenant_id"])) if rows else None
 
     async def create_key(self, scope: AuthorizedScope, key: StoredKey, created_at: datetime) -> None:
-        """Store a key, and its tenant if this is the tenant's first."""
+        """Store a key, and its tenant if this is the tenant's first, which is made on the store itself alone.
+
+        Raises:
+            TenantBeingErased: the tenant takes no keys any more.
+        """
 
         async def work(transaction: WriteTransaction) -> None:
-            await transaction.run("registry/create_tenant", scope)
+            if scope.principal.key_id == LOCAL_KEY_ID:
+                await transaction.run("registry/create_tenant", scope)
+            await lock_tenant(transaction, scope)
             if await transaction.run("registry/read_api_key", scope, key_id=key.id):
                 return  # stored by a first run whose answer was lost
             await self._create(transaction, scope, key, created_at)

@@ -272,7 +272,7 @@ async def _create(
     results = [
         {"call_id": target, "result_id": source}
         for source, target in edges[EdgeType.CAUSATION]
-        if inside[source].kind is Kind.TOOL_RESULT and _is_call(target, inside, stored)
+        if inside[source].kind is Kind.TOOL_RESULT and _is_call_of(inside[source].metadata.agent_id, target, inside, stored)
     ]
     if results:
         await transaction.run("units/mark_results", scope, pairs=results)
@@ -304,9 +304,12 @@ async def _link_memberships(transaction: WriteTransaction, scope: AuthorizedScop
         await transaction.run("units/bind_rules", scope, task_id=task_id, unit_ids=unit_ids)
 
 
-def _is_call(unit_id: str, inside: dict[str, ContextUnit], stored: dict[str, Row]) -> bool:
+def _is_call_of(agent_id: str | None, unit_id: str, inside: dict[str, ContextUnit], stored: dict[str, Row]) -> bool:
+    """Whether a unit is a tool call of that agent. What another agent says of a call is no result of it: it may be out of the caller's sight,
+    and would take the place of one that is not.
+    """
     unit = inside.get(unit_id)
     if unit is not None:
-        return unit.kind is Kind.DECISION and unit.metadata.tool is not None
+        return unit.kind is Kind.DECISION and unit.metadata.tool is not None and unit.metadata.agent_id == agent_id
     row = stored[unit_id]
-    return row["kind"] == Kind.DECISION and bool(row["has_tool"])
+    return row["kind"] == Kind.DECISION and bool(row["has_tool"]) and row["agent_id"] == agent_id

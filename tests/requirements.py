@@ -32,7 +32,7 @@ KEPT: dict[str, tuple[str, ...]] = {
     "T4": ("governance/test_usage.py", "governance/test_quotas.py", "cli/test_governing.py"),
     "T5": ("security/test_places.py", "security/test_tenants.py", "security/test_policies.py"),
     "T6": ("security/test_keys.py", "security/test_key_rotation.py", "security/test_oidc.py", "security/test_doors.py"),
-    "T7": ("security/test_leaks.py", "security/test_attacks.py", "security/test_tenants.py"),
+    "T7": ("security/test_governed_attacks.py", "security/test_leaks.py", "security/test_attacks.py", "security/test_tenants.py"),
     "O1": ("unit/test_documentation.py", "unit/test_deployment.py", "cli/test_commands.py"),
     "O2": ("integration/test_statements_run.py", "integration/test_engines.py"),
     "O3": ("cli/test_commands.py", "api/test_client.py", "api/test_published.py"),

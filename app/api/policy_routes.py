@@ -84,7 +84,7 @@ async def save_team(request: Request) -> Response:
     return as_json(await door.save_team(parse(Team, await body(request))))
 
 
-@policies.delete("/teams/{team_id}", status_code=204)
+@policies.delete("/teams/{team_id:path}", status_code=204)
 async def remove_team(request: Request, team_id: str) -> Response:
     """Take a team away. Policies that name it open nothing by it any more."""
     await (await _door(request)).remove_team(id_of(team_id, "team_id"))

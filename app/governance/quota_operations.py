@@ -127,4 +127,4 @@ def as_csv(rows: list[UsageRow], *, header: bool) -> str:
 
 
 def _plain(cell: str) -> str:
-    return f"'{cell}" if cell.startswith(("=", "+", "-", "@")) else cell
+    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")) else cell

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from graph.model.policy import Among, Policy
+from graph.model.policy import MAX_PAIRS, Among, Policy
 from graph.model.scope import Principal, scope_key
 from graph.model.units import ContextUnit, Kind, Scope, Trust
 
@@ -67,7 +67,7 @@ def compiled(
     """
     places: dict[str, _Place] = {}
     for key in own_places:
-        place = places.setdefault(key, _Place(sees_all=principal.role.sees_all and _is_within(principal.bound, key), published=True))
+        place = places.setdefault(key, _Place(sees_all=principal.role.sees_all and principal.reviews(key), published=True))
         sessions = None if principal.session_id is None else (principal.session_id, NO_SESSION)
         place.open(ALL_KINDS, (principal.agent_id,), sessions)
     own = tuple(places)
@@ -78,16 +78,11 @@ def compiled(
             continue
         if sessions is not None and not sessions:
             continue
+        if _is_too_large(writers, sessions):
+            continue
         for key in _keys(policy, own):
             places.setdefault(key, _Place()).open([kind.value for kind in policy.kinds], writers, sessions)
     return {key: place.as_parameter() for key, place in places.items()}
-
-
-def _is_within(bound: Scope, key: str) -> bool:
-    """Whether a place is within a key's bounds. What lies above is not reviewed from there: of it a bound key sees what an agent would."""
-    if bound.assessment_id is not None:
-        return key == scope_key(bound.organization_id, bound.assessment_id)
-    return bound.organization_id is None or key == bound.organization_id or key.startswith(f"{bound.organization_id} ")
 
 
 def applicable(principal: Principal, organization_id: str | None, assessment_id: str | None, now: datetime) -> Iterator[Policy]:
@@ -115,11 +110,17 @@ def is_for(policy: Policy, principal: Principal, organization_id: str | None, as
     return bound == Scope() or policy.scope == Scope() or policy.to_scope != Scope()
 
 
+def _is_too_large(writers: set[str] | None, sessions: set[str] | None) -> bool:
+    """Whether a policy comes to more pairs than one may: teams grow after a policy was made. It opens nothing then, and explaining says so."""
+    return writers is not None and sessions is not None and len(writers) * len(sessions) > MAX_PAIRS
+
+
 def covers(policy: Policy, principal: Principal, own_places: Iterable[str], unit: ContextUnit) -> bool:
     """Whether a policy that is for this reader opens one unit; for explaining, unit by unit."""
     writers, sessions = _writers(policy, principal), _sessions(policy, principal)
     return (
-        unit.kind in policy.kinds
+        not _is_too_large(writers, sessions)
+        and unit.kind in policy.kinds
         and scope_key(unit.scope.organization_id, unit.scope.assessment_id) in _keys(policy, tuple(own_places))
         and (writers is None or unit.metadata.agent_id in writers)
         and (sessions is None or unit.metadata.session_id in sessions)

@@ -12,7 +12,18 @@ from app.registry.grants import PUBLISHED, covers, is_for
 from app.registry.registry import Registry
 from graph.model.base import parse
 from graph.model.errors import Forbidden, InvalidField
-from graph.model.policy import ExplainedRule, Explanation, Policy, PolicyList, PolicyRequest, Team, TeamList, Template, TemplateList
+from graph.model.policy import (
+    MAX_PAIRS,
+    ExplainedRule,
+    Explanation,
+    Policy,
+    PolicyList,
+    PolicyRequest,
+    Team,
+    TeamList,
+    Template,
+    TemplateList,
+)
 from graph.model.scope import AuthorizedScope, Principal, Role, scope_key
 from graph.model.units import ContextUnit, Scope
 from graph.policy_store import PolicyStore
@@ -71,6 +82,13 @@ class RegistryPolicies:
         now = datetime.now(UTC)
         if asked.expires_at is not None and asked.expires_at <= now:
             raise InvalidField("The policy would already have ended.").at(field="expires_at")
+        teams = {team.id: len(team.agents) for team in await self._store.teams(self._scope)} if asked.source.teams else {}
+        writers = len(asked.source.agents) + sum(teams.get(team, 0) for team in asked.source.teams)
+        if writers * len(asked.source.sessions) > MAX_PAIRS:
+            raise InvalidField(
+                f"The policy names more than {MAX_PAIRS} pairs of writers and sessions.",
+                hint="Name fewer sessions, or all of them by none.",
+            ).at(field="from")
         policy = Policy.model_construct(
             **{name: getattr(asked, name) for name in PolicyRequest.model_fields},
             id=secrets.token_hex(8),
@@ -108,10 +126,11 @@ class RegistryPolicies:
         # Whoever manages policies sees the unit itself wherever in the tenant they say it is.
         unit = await self._units.read(self._scope, unit_id)
         standing = (await self._registry.with_standing(self._scope.principal)).standing
+        every = await self._store.policies(self._scope)
         reader = Principal(self._scope.tenant_id, agent_id, role, "explained", Scope(), session_id, standing=standing)
         seen = self._registry.seen_by(self._scope, reader, place.organization_id, place.assessment_id)
         visible = bool(await self._units.read_many(seen, [unit_id]))
-        rules = [*_rules(unit, reader, seen), *(_explained(policy, unit, reader, seen) for policy in standing.policies)]
+        rules = [*_rules(unit, reader, seen), *(_explained(policy, unit, reader, seen) for policy in every)]
         return Explanation(unit_id=unit_id, agent_id=agent_id, session_id=session_id, visible=visible, rules=rules)
 
 
@@ -161,5 +180,5 @@ def _explained(policy: Policy, unit: ContextUnit, reader: Principal, seen: Autho
         why = "Its `to` is not this reader, here."
     else:
         opens = covers(policy, reader, seen.own_places, unit)
-        why = why if opens else "Its `from`, `among` or `scope` does not cover the unit."
+        why = why if opens else "Its `from`, `among` or `scope` does not cover the unit, or it comes to more pairs than one policy may."
     return ExplainedRule(rule="policy", opens=opens, why=why, policy_id=policy.id)

@@ -17,7 +17,7 @@ from graph.model.scope import RESERVED_PREFIX, AuthorizedScope, Principal, Role
 from graph.model.units import Scope
 from graph.policy_store import PolicyStore
 from graph.registry_store import NEVER, RegistryStore, StoredKey
-from graph.tenant_lock import OIDC_KEY_ID
+from graph.tenant_lock import LOCAL_KEY_ID, OIDC_KEY_ID
 
 MAX_HEADER_CHARACTERS = 512
 
@@ -130,7 +130,7 @@ class Registry:
         """
         for name, value in (("--tenant", tenant_id), ("--agent", agent_id)):
             _checked_id(value, name)
-        return _minted(Principal(tenant_id, agent_id, role, "local", Scope(), _checked_id(session_id, "--session")), None, None)
+        return _minted(Principal(tenant_id, agent_id, role, LOCAL_KEY_ID, Scope(), _checked_id(session_id, "--session")), None, None)
 
     def speaking_as(self, scope: AuthorizedScope, model: str) -> AuthorizedScope:
         """The same scope with another model as the author of what is written; nothing more becomes visible."""
@@ -162,7 +162,8 @@ class Registry:
         Raises:
             InvalidId: the agent is not an id, or the tenant's name is reserved for the service.
         """
-        _checked_id(agent_id, "agent")
+        if (_checked_id(agent_id, "agent") or "").startswith(RESERVED_PREFIX):
+            raise InvalidId(f"Agents whose names begin with {RESERVED_PREFIX} are the service's own.")
         if scope.tenant_id.startswith(RESERVED_PREFIX):
             raise InvalidId(f"Tenants whose names begin with {RESERVED_PREFIX} are the service's own.")
         text = keys.new_key()

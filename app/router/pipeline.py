@@ -84,7 +84,7 @@ class Router:
         clock.lap("select")
         presented = present(plan, selection, self._adapters.tokenizers)
         clock.lap("render")
-        await self._crossings.note(scope, (item.stored.unit for item in presented.chosen))
+        await self._crossings.note(scope, (item.unit for item in loaded.units.values()))
         await self._quotas.answered(scope, presented.tokens.value)
         return _answer(plan, outcome, presented, clock, complete=loaded.complete, shallow=selection.shallow)
 

@@ -16,7 +16,9 @@ from pydantic import Field
 from graph.model.base import Id, Model, ShortText, Timestamp
 
 # Characters that show nothing and are not of the categories that are left out below: joiners, fillers and selectors of a variant.
-_UNSEEN = re.compile("[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]")
+_UNSEEN = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2065\u2800\u3164\ufe00-\ufe0f\uffa0\ufff0-\ufff8\ufffc\U00016fe4\U0001d159\U000e0000-\U000e0fff]"
+)
 _LEFT_OUT = frozenset({"Zs", "Zl", "Zp", "Cc", "Cf"})
 """Separators, controls, and formats: zero-width characters and soft hyphens among them."""
 _KEPT_TENANTS = 4_096
@@ -54,9 +56,10 @@ class TombstoneKey:
         """The hash of a unit's id; case and form count, as they do in ids."""
         return self._hash(b"id\0", unit_id)
 
-    def of_value(self, content: str) -> str:
-        """The hash of a content, the same for all its spellings."""
-        return self._hash(b"value\0", normalised_value(content))
+    def of_value(self, content: str, agent_id: str | None = None) -> str:
+        """The hash of a content, the same for all its spellings: for the whole tenant, or as one agent's."""
+        what = b"value\0" if agent_id is None else b"value of\0" + agent_id.encode() + b"\0"
+        return self._hash(what, normalised_value(content))
 
     def _hash(self, what: bytes, text: str) -> str:
         return hmac.digest(self._key, what + text.encode(), hashlib.sha256).hex()

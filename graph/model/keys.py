@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from graph.model.base import Id, Model, Timestamp
 from graph.model.scope import Role
@@ -19,6 +20,12 @@ class KeyRequest(Model):
     role: Role = Role.AGENT
     expires_at: Timestamp | None = Field(default=None, description="When it stops working; never when left out.")
     bound: Scope = Field(default_factory=Scope, description="Organisation and assessment that it is kept within.")
+
+    @model_validator(mode="after")
+    def _place_is_whole(self) -> KeyRequest:
+        if self.bound.assessment_id is not None and self.bound.organization_id is None:
+            raise PydanticCustomError("invalid_field", "an assessment is one of an organisation")
+        return self
 
 
 class RotationRequest(Model):

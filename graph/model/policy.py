@@ -14,9 +14,12 @@ from graph.model.units import Kind, Scope
 
 MAX_NAMES = 64
 """Agents, teams or sessions that one policy names."""
-MAX_POLICIES = 1_000
+MAX_POLICIES = 250
 """Policies of a tenant that are in force at once."""
+MAX_TEAMS = 1_000
 MAX_MEMBERS = 1_000
+MAX_PAIRS = 1_024
+"""Pairs of a writer and a session that one policy may come to, with the members of its teams; one that comes to more opens nothing."""
 
 
 class Among(StrEnum):
@@ -62,6 +65,12 @@ class PolicyRequest(Model):
     def _has_a_reason(self) -> PolicyRequest:
         if self.crosses and not (self.reason or "").strip():
             raise PydanticCustomError("reason_missing", "a grant to another place needs a reason")
+        return self
+
+    @model_validator(mode="after")
+    def _places_are_whole(self) -> PolicyRequest:
+        if any(place.assessment_id is not None and place.organization_id is None for place in (self.scope, self.to_scope)):
+            raise PydanticCustomError("invalid_field", "an assessment is one of an organisation")
         return self
 
     @property

@@ -71,6 +71,17 @@ class Principal:
         """Whether it is kept within a part of the tenant: an organisation, an assessment or a session."""
         return self.session_bound or self.bound != Scope()
 
+    def reviews(self, key: str) -> bool:
+        """Whether a place (scope key) lies within the key's bounds. What lies above is not reviewed from there, nor anything from a session:
+        of it a bound key sees what an agent would.
+        """
+        bound = self.bound
+        if self.session_bound:
+            return False
+        if bound.assessment_id is not None:
+            return key == scope_key(bound.organization_id, bound.assessment_id)
+        return bound.organization_id is None or key == bound.organization_id or key.startswith(f"{bound.organization_id} ")
+
     @property
     def teams(self) -> frozenset[str]:
         """Teams that the agent belongs to."""

@@ -127,7 +127,7 @@ PROBES: dict[Door, Probe] = {
     ("DELETE", "/v1/policies/{policy_id}"): lambda names: [Asked("DELETE", f"/v1/policies/{names.policy}")],
     ("GET", "/v1/teams"): lambda _: [Asked("GET", "/v1/teams")],
     ("PUT", "/v1/teams"): lambda _: [Asked("PUT", "/v1/teams", body={"id": ""})],
-    ("DELETE", "/v1/teams/{team_id}"): lambda names: [Asked("DELETE", f"/v1/teams/{names.team}")],
+    ("DELETE", "/v1/teams/{team_id:path}"): lambda names: [Asked("DELETE", f"/v1/teams/{names.team}")],
     ("GET", "/v1/quotas"): lambda _: [Asked("GET", "/v1/quotas")],
     ("PUT", "/v1/quotas/{subject_type}/{subject_id:path}"): lambda names: [
         Asked("PUT", f"/v1/quotas/agent/{names.agent}", body={"units": -1})

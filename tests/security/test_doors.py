@@ -40,7 +40,7 @@ DOORS: dict[tuple[str, str], Action | str] = {
     ("DELETE", "/v1/policies/{policy_id}"): Action.MANAGE_POLICIES,
     ("GET", "/v1/teams"): Action.MANAGE_POLICIES,
     ("PUT", "/v1/teams"): Action.MANAGE_POLICIES,
-    ("DELETE", "/v1/teams/{team_id}"): Action.MANAGE_POLICIES,
+    ("DELETE", "/v1/teams/{team_id:path}"): Action.MANAGE_POLICIES,
     ("GET", "/v1/quotas"): Action.MANAGE_QUOTAS,
     ("PUT", "/v1/quotas/{subject_type}/{subject_id:path}"): Action.MANAGE_QUOTAS,
     ("DELETE", "/v1/quotas/{subject_type}/{subject_id:path}"): Action.MANAGE_QUOTAS,
@@ -87,6 +87,7 @@ def test_every_route_has_a_row_and_every_row_a_route() -> None:
 def address(path: str) -> str:
     return (
         path.replace("{unit_id:path}", "some/unit")
+        .replace("{team_id:path}", "some-team")
         .replace("{key_id}", "0123456789abcdef")
         .replace("{subject_type}/{subject_id:path}", "agent/some")
     )
