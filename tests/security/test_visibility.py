@@ -21,8 +21,8 @@ AGENTS, SESSIONS, TEAMS = ["a1", "a2", "a3"], ["s1", "s2"], ["red", "blue"]
 KINDS = [Kind.DECISION, Kind.CONSTRAINT, Kind.OBSERVATION]
 PLACES = [Scope(), Scope(organization_id="o"), Scope(organization_id="o", assessment_id="x"), Scope(organization_id="o", assessment_id="y")]
 NOW = datetime.now(UTC)
-CASES = 40
-"""Random worlds for each engine; each is asked about all units, so 2,880 cases."""
+CASES = 45
+"""Random worlds for each engine; each is asked about all units, so 2,025 cases."""
 
 
 def made_units() -> list[ContextUnit]:
