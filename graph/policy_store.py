@@ -23,11 +23,6 @@ class PolicyStore:
         self._database = database
         self._audit = audit
 
-    async def epoch(self, scope: AuthorizedScope) -> int:
-        """The number that every change of policies and teams raises; 0 for a tenant that is not known."""
-        rows = await self._database.read("policies/read_policy_epoch", scope)
-        return int(rows[0]["epoch"]) if rows else 0
-
     async def standing(self, scope: AuthorizedScope) -> Standing:
         """Policies that are not revoked and teams of the tenant."""
         kept = tuple(policy for policy in await self.policies(scope) if policy.revoked_at is None)

@@ -226,10 +226,6 @@ class Statements:
     def __getitem__(self, name: str) -> Statement:
         return self._by_name[name]
 
-    def replace(self, name: str, text: str) -> None:
-        """Put another text in a statement's place; for tests that break one on purpose and must see that found."""
-        self._by_name[name] = replace(self._by_name[name], text=text)
-
     def __contains__(self, name: object) -> bool:
         return name in self._by_name
 

@@ -10,10 +10,11 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from app.api.documentation import body_of
-from app.api.routes import as_json, body, id_of, lastro_of, scope_of
+from app.api.routes import Reason, as_json, body, id_of, lastro_of, scope_of
 from app.governance.erasure import REQUEST_S
 from app.registry.permissions import Action
-from graph.model.base import check_short_text, parse
+from graph.model.audit import reason_of
+from graph.model.base import parse
 from graph.model.erasure import ErasureLine, Refuses, TenantErasure
 from graph.model.errors import InvalidField, LastroError
 from graph.model.retention import Retention, RetentionReport, RetentionRun
@@ -22,8 +23,6 @@ erasures = APIRouter(prefix="/v1")
 
 NDJSON = "application/x-ndjson"
 TOMBSTONE = "Lastro-Tombstone"
-
-Reason = Annotated[str | None, Query(description="Why; it goes into the audit trail. At most 512 characters.")]
 
 
 @erasures.delete("/units/{unit_id:path}", status_code=204, tags=["units"])
@@ -91,11 +90,3 @@ async def run_retention(request: Request) -> Response:
         return monotonic() < ends
 
     return as_json(await lastro_of(request).retention.run(scope, dry_run=asked.dry_run, between=in_time))
-
-
-def reason_of(text: str | None) -> str | None:
-    """The reason when it is one that can be kept."""
-    try:
-        return None if text is None else check_short_text(text)
-    except ValueError:
-        raise InvalidField("A reason has at most 512 characters and no control characters.").at(field="reason") from None

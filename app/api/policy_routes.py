@@ -7,18 +7,17 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from app.api.documentation import body_of
-from app.api.routes import as_json, body, id_of, lastro_of, scope_of
+from app.api.routes import Reason, as_json, body, id_of, lastro_of, scope_of
 from app.registry.permissions import Action
 from app.registry.policy_operations import RegistryPolicies, templates
-from graph.model.base import check_short_text, parse
+from graph.model.audit import reason_of
+from graph.model.base import parse
 from graph.model.errors import InvalidField
 from graph.model.policy import Explanation, Policy, PolicyList, PolicyRequest, Team, TeamList, TemplateList
 from graph.model.scope import Role
 from graph.model.units import Scope
 
 policies = APIRouter(prefix="/v1", tags=["policies"])
-
-Reason = Annotated[str | None, Query(description="Why; kept in the audit trail.")]
 
 
 @policies.post("/policies", status_code=201, response_model=Policy, openapi_extra=body_of(PolicyRequest))
@@ -67,7 +66,7 @@ async def explain_policy(
 @policies.delete("/policies/{policy_id}", status_code=204)
 async def revoke_policy(request: Request, policy_id: str, reason: Reason = None) -> Response:
     """End a policy. What it opened is closed at once, on every replica."""
-    await (await _door(request)).revoke_policy(id_of(policy_id, "policy_id"), _reason(reason))
+    await (await _door(request)).revoke_policy(id_of(policy_id, "policy_id"), reason_of(reason))
     return Response(status_code=204)
 
 
@@ -94,12 +93,3 @@ async def remove_team(request: Request, team_id: str) -> Response:
 async def _door(request: Request) -> RegistryPolicies:
     lastro = lastro_of(request)
     return RegistryPolicies(lastro.registry, lastro.policies, lastro.units, await scope_of(request, Action.MANAGE_POLICIES))
-
-
-def _reason(text: str | None) -> str | None:
-    if text is None:
-        return None
-    try:
-        return check_short_text(text)
-    except ValueError:
-        raise InvalidField("The reason is too long, or not text.").at(field="reason") from None

@@ -9,17 +9,16 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from app.api.documentation import body_of
-from app.api.routes import PAGE_MOST, as_json, body, id_of, lastro_of, number, scope_of, time_of
+from app.api.routes import PAGE_MOST, Reason, as_json, body, id_of, lastro_of, number, scope_of, time_of
 from app.governance.quota_operations import TenantQuotas, as_csv, usage_pages
 from app.registry.permissions import Action
-from graph.model.base import check_short_text, parse
+from graph.model.audit import reason_of
+from graph.model.base import parse
 from graph.model.errors import InvalidField
 from graph.model.quota import QuotaLimits, QuotaList, QuotaView, Span, Subject, SubjectType, UsagePage, UsageQuery
 
 quotas = APIRouter(prefix="/v1/quotas", tags=["quotas"])
 usage = APIRouter(prefix="/v1/usage", tags=["usage"])
-
-Reason = Annotated[str | None, Query(description="Why; kept in the audit trail.")]
 
 
 async def _door(request: Request, action: Action) -> TenantQuotas:
@@ -38,14 +37,14 @@ async def set_quota(request: Request, subject_type: str, subject_id: str, reason
     """Set all limits of a tenant, agent, session or team; what is left out is not limited. Holds within a second on every replica."""
     door = await _door(request, Action.MANAGE_QUOTAS)
     limits = parse(QuotaLimits, await body(request))
-    return as_json(await door.set_quota(_subject(subject_type, subject_id), limits, reason=_reason(reason)))
+    return as_json(await door.set_quota(_subject(subject_type, subject_id), limits, reason=reason_of(reason)))
 
 
 @quotas.delete("/{subject_type}/{subject_id:path}", status_code=204)
 async def remove_quota(request: Request, subject_type: str, subject_id: str, reason: Reason = None) -> Response:
     """Remove all limits of a tenant, agent, session or team. What is counted stays."""
     door = await _door(request, Action.MANAGE_QUOTAS)
-    await door.remove_quota(_subject(subject_type, subject_id), reason=_reason(reason))
+    await door.remove_quota(_subject(subject_type, subject_id), reason=reason_of(reason))
     return Response(status_code=204)
 
 
@@ -108,10 +107,3 @@ def _span(text: str) -> Span:
         return Span(text)
     except ValueError:
         raise InvalidField("by is total, day or hour.").at(field="by") from None
-
-
-def _reason(text: str | None) -> str | None:
-    try:
-        return None if text is None else check_short_text(text)
-    except ValueError:
-        raise InvalidField("A reason is a text of at most 512 characters.").at(field="reason") from None

@@ -27,6 +27,7 @@ BODY_DEADLINE_S = 10.0
 """A body that takes longer holds a place that others need."""
 DEPTH_MOST = 10
 PAGE_MOST = 200
+Reason = Annotated[str | None, Query(description="Why; kept in the audit trail. At most 512 characters.")]
 _TIME: TypeAdapter[datetime] = TypeAdapter(Timestamp)
 
 

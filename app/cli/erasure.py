@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from typing import Annotated, TypeVar
 
 import typer
 from pydantic import ValidationError
 
 from app.cli import options, output
-from app.cli.access import Target, opened
-from app.client import LastroClient
+from app.cli.access import Target
+from app.cli.governed import NOWHERE, Tenant, governing
 from app.governance.erasure_operations import ErasureOperations, LocalErasure
-from app.registry.permissions import Action
 from app.registry.registry import Credential
+from graph.model.audit import reason_of
 from graph.model.base import as_domain_error, check_id
 from graph.model.erasure import ErasureCertificate, ErasureProgress, Refuses, TenantErasure
 from graph.model.errors import CommandRefused, InvalidId
@@ -25,7 +23,6 @@ Result = TypeVar("Result")
 
 EXAMPLES = "Examples:  lastro erase UNIT --reason 'asked for by its subject'   |   lastro erase --tenant acme --yes"
 
-Tenant = Annotated[str | None, typer.Option(help="Tenant; through a service it is the key's own.", show_default=False)]
 Reason = Annotated[str | None, typer.Option(help="Why; kept in the audit trail.", show_default=False)]
 
 
@@ -64,7 +61,7 @@ def erase(
     except ValueError:
         raise InvalidId().at(field="UNIT") from None
     place = Credential(organization_id=organization, assessment_id=assessment)
-    tombstone = _run(lambda door: door.erase(wanted, reason=reason, refuses=refuse), target, tenant, place)
+    tombstone = _run(lambda door: door.erase(wanted, reason=reason_of(reason), refuses=refuse), target, tenant, place)
     if as_json:
         output.print_json({"id": wanted, "erased": True, "tombstone": tombstone})
     else:
@@ -83,7 +80,7 @@ def _erase_tenant(target: Target, tenant: str, reason: str | None, *, as_json: b
             bar.update(task, completed=progress.nodes, description=f"{progress.nodes} nodes, {progress.edges} edges")
 
         certificate: ErasureCertificate = _run(
-            lambda door: door.erase_tenant(asked, on_progress), target, None if target.remote else tenant, Credential()
+            lambda door: door.erase_tenant(asked, on_progress), target, None if target.remote else tenant
         )
     # The certificate is a document for others, whoever reads it here.
     output.print_json(certificate)
@@ -106,7 +103,7 @@ def show(
     as_json: options.Json = False,
 ) -> None:
     """Show the rules. What has none stays for ever."""
-    _tell(_run(lambda door: door.retention(), Target(url, key, engine, data), tenant, Credential()), as_json=as_json)
+    _tell(_run(lambda door: door.retention(), Target(url, key, engine, data), tenant), as_json=as_json)
 
 
 @app.command("set", epilog="Examples:  lastro retention set event --days 400   |   lastro retention set progress_note --forever")
@@ -135,9 +132,9 @@ def set_(
 
     async def work(door: ErasureOperations) -> Retention:
         others = [known for known in (await door.retention()).rules if known.kind is not kind]
-        return await door.set_retention(Retention(rules=others if rule is None else [*others, rule]), reason=reason)
+        return await door.set_retention(Retention(rules=others if rule is None else [*others, rule]), reason=reason_of(reason))
 
-    _tell(_run(work, Target(url, key, engine, data), tenant, Credential()), as_json=as_json)
+    _tell(_run(work, Target(url, key, engine, data), tenant), as_json=as_json)
 
 
 @app.command(epilog="Examples:  lastro retention run --dry-run --tenant acme")
@@ -151,7 +148,7 @@ def run(
     as_json: options.Json = False,
 ) -> None:
     """Erase what is over its time, now."""
-    report: RetentionReport = _run(lambda door: door.run_retention(dry_run=dry_run), Target(url, key, engine, data), tenant, Credential())
+    report: RetentionReport = _run(lambda door: door.run_retention(dry_run=dry_run), Target(url, key, engine, data), tenant)
     if as_json:
         output.print_json(report)
         return
@@ -172,27 +169,13 @@ def _tell(rules: Retention, *, as_json: bool) -> None:
         output.err.print("There are no rules: everything stays.")
 
 
-def _run(work: Callable[[ErasureOperations], Awaitable[Result]], target: Target, tenant: str | None, place: Credential) -> Result:
-    async def within() -> Result:
-        async with _door(target, tenant, place) as door:
-            return await work(door)
-
-    return asyncio.run(within())
-
-
-@asynccontextmanager
-async def _door(target: Target, tenant: str | None, place: Credential) -> AsyncGenerator[ErasureOperations]:
-    if target.remote:
-        if target.url is None or not target.key:
-            raise CommandRefused("LASTRO_URL is set without LASTRO_KEY.", hint="Set both, or neither to work on the store itself.")
-        if tenant is not None:
-            raise CommandRefused("Through a service, the tenant is the key's own.", hint="Leave --tenant out.")
-        async with LastroClient(target.url, target.key, organization_id=place.organization_id, assessment_id=place.assessment_id) as client:
-            yield client
-        return
-    if tenant is None:
-        raise CommandRefused("--tenant is needed to work on the store itself.", hint="For example: --tenant acme")
-    async with opened(target) as lastro:
-        own = lastro.registry.local(tenant, "cli")
-        scope = lastro.registry.authorize(own.principal, Action.ERASE_UNITS, place)
-        yield LocalErasure(lastro.erasure, lastro.retention, scope)
+def _run(work: Callable[[ErasureOperations], Awaitable[Result]], target: Target, tenant: str | None, place: Credential = NOWHERE) -> Result:
+    # A tenant that is gone has a certificate still.
+    return governing(
+        work,
+        target,
+        tenant,
+        lambda lastro, scope: LocalErasure(lastro.erasure, lastro.retention, scope),
+        place=place,
+        of_known_tenant=False,
+    )

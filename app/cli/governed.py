@@ -15,6 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 from app.bootstrap import Lastro
 from app.cli.access import Target, opened
 from app.client import LastroClient
+from app.registry.registry import Credential
 from graph.model.base import Timestamp, as_domain_error
 from graph.model.errors import CommandRefused, NotFound
 from graph.model.quota import SubjectType, UsageQuery
@@ -23,6 +24,7 @@ from graph.model.scope import AuthorizedScope
 Door = TypeVar("Door")
 Result = TypeVar("Result")
 
+NOWHERE = Credential()
 Tenant = Annotated[str | None, typer.Option(help="Tenant; through a service it is the key's own.", show_default=False)]
 
 _SPAN = re.compile(r"^(\d{1,7})([smhdw]?)$")
@@ -35,15 +37,20 @@ def governing(
     target: Target,
     tenant: str | None,
     local: Callable[[Lastro, AuthorizedScope], Door],
+    *,
+    place: Credential = NOWHERE,
+    of_known_tenant: bool = True,
 ) -> Result:
     """Run ``work`` on the service, or on what ``local`` makes of the store on this machine.
+
+    ``place`` names an organisation and assessment. Without ``of_known_tenant`` the store need not have the tenant (yet, or any more).
 
     Raises:
         CommandRefused: a URL without a key, a store without a tenant, or a key of another tenant than the one that is named.
     """
 
     async def within() -> Result:
-        async with _opened(target, tenant, local) as door:
+        async with _opened(target, tenant, local, place, of_known_tenant=of_known_tenant) as door:
             return await work(door)
 
     return asyncio.run(within())
@@ -51,12 +58,12 @@ def governing(
 
 @asynccontextmanager
 async def _opened(
-    target: Target, tenant: str | None, local: Callable[[Lastro, AuthorizedScope], Door]
+    target: Target, tenant: str | None, local: Callable[[Lastro, AuthorizedScope], Door], place: Credential, *, of_known_tenant: bool
 ) -> AsyncGenerator[Door | LastroClient]:
     if target.remote:
         if target.url is None or not target.key:
             raise CommandRefused("LASTRO_URL is set without LASTRO_KEY.", hint="Set both, or neither to work on the store itself.")
-        async with LastroClient(target.url, target.key) as client:
+        async with LastroClient(target.url, target.key, organization_id=place.organization_id, assessment_id=place.assessment_id) as client:
             if tenant is not None:
                 await _refuse_another(client, tenant)
             yield client
@@ -64,8 +71,9 @@ async def _opened(
     if tenant is None:
         raise CommandRefused("--tenant is needed to work on the store itself.", hint="For example: --tenant acme")
     async with opened(target) as lastro:
-        scope = lastro.registry.local(tenant, "cli")
-        await lastro.registry.ensure_tenant(scope)
+        scope = lastro.registry.local(tenant, "cli", place=place)
+        if of_known_tenant and not await lastro.registry.knows_tenant(scope):
+            raise CommandRefused("The store has no tenant of that name.", hint="`lastro keys create` makes a tenant with its first key.")
         yield local(lastro, scope)
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-import re
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, TypeVar
 
@@ -13,11 +10,10 @@ import typer
 from pydantic import ValidationError
 
 from app.cli import options, output
-from app.cli.access import Target, opened
-from app.client import LastroClient
+from app.cli.access import Target
+from app.cli.governed import Tenant, governing, seconds
 from app.registry.key_operations import KeyOperations, RegistryKeys
 from graph.model.base import as_domain_error
-from graph.model.errors import CommandRefused
 from graph.model.keys import CreatedKey, KeyList, KeyRequest, RotationRequest
 from graph.model.scope import Role
 
@@ -28,11 +24,6 @@ app = typer.Typer(
     help="Make, list, rotate and revoke API keys: on the store itself, or through a running service with LASTRO_URL and an admin's LASTRO_KEY.",
     epilog="Examples:  lastro keys create --tenant acme --agent triage   |   lastro keys list --tenant acme",
 )
-
-SPAN = re.compile(r"^(\d{1,4})([mhdw])$")
-SECONDS = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
-
-Tenant = Annotated[str | None, typer.Option(help="Tenant; through a service it is the key's own.", show_default=False)]
 
 
 @app.command(epilog="Examples:  lastro keys create --tenant acme --agent triage --expires 30d --json")
@@ -52,7 +43,7 @@ def create(
     as_json: options.Json = False,
 ) -> None:
     """Make a key. It is shown once and stored as a hash. The tenant is made with its first key."""
-    expires_at = datetime.now(UTC) + span(expires) if expires is not None else None
+    expires_at = ends(expires)
     bound = {name: value for name, value in (("organization_id", organization), ("assessment_id", assessment)) if value is not None}
     try:
         asked = KeyRequest.model_validate({"agent_id": agent, "role": role, "expires_at": expires_at, "bound": bound})
@@ -79,16 +70,16 @@ def rotate(
     as_json: options.Json = False,
 ) -> None:
     """Make a key that takes the place of another: the same agent, role and bounds. The old one ends after the overlap."""
-    seconds = 0 if overlap == "0" else int(span(overlap, "--overlap").total_seconds())
-    expires_at = datetime.now(UTC) + span(expires) if expires is not None else None
+    overlap_s = 0 if overlap == "0" else seconds(overlap, "--overlap")
+    expires_at = ends(expires)
     try:
-        asked = RotationRequest.model_validate({"overlap_s": seconds, "expires_at": expires_at})
+        asked = RotationRequest.model_validate({"overlap_s": overlap_s, "expires_at": expires_at})
     except ValidationError as failure:
         raise as_domain_error(failure) from None
     made: CreatedKey = _run(lambda door: door.rotate_key(key_id, asked), Target(url, key, engine, data), tenant)
     _show(made, as_json=as_json)
     if not as_json:
-        output.err.print(f"Key {key_id} " + (f"ends in {overlap}." if seconds else "is revoked."), markup=False)
+        output.err.print(f"Key {key_id} " + (f"ends in {overlap}." if overlap_s else "is revoked."), markup=False)
 
 
 @app.command("list", epilog="Examples:  lastro keys list --tenant acme")
@@ -143,39 +134,13 @@ def _show(made: CreatedKey, *, as_json: bool) -> None:
 
 
 def _run(work: Callable[[KeyOperations], Awaitable[Result]], target: Target, tenant: str | None) -> Result:
-    async def within() -> Result:
-        async with _door(target, tenant) as door:
-            return await work(door)
-
-    return asyncio.run(within())
+    return governing(work, target, tenant, lambda lastro, scope: RegistryKeys(lastro.registry, scope), of_known_tenant=False)
 
 
-@asynccontextmanager
-async def _door(target: Target, tenant: str | None) -> AsyncGenerator[KeyOperations]:
-    if target.remote:
-        if target.url is None or not target.key:
-            raise CommandRefused("LASTRO_URL is set without LASTRO_KEY.", hint="Set both, or neither to work on the store itself.")
-        async with LastroClient(target.url, target.key) as client:
-            # The service knows one tenant for this key: naming another must not make, show or revoke anything in this one.
-            if tenant is not None and any(item.tenant_id != tenant for item in (await client.list_keys()).keys):
-                raise CommandRefused(
-                    "The key belongs to another tenant than --tenant.", hint="Leave --tenant out, or use that tenant's key."
-                )
-            yield client
-        return
-    if tenant is None:
-        raise CommandRefused("--tenant is needed to work on the store itself.", hint="For example: --tenant acme")
-    async with opened(target) as lastro:
-        yield RegistryKeys(lastro.registry, lastro.registry.local(tenant, "cli"))
-
-
-def span(text: str, option: str = "--expires") -> timedelta:
-    """A time span such as ``30d``.
+def ends(span: str | None) -> datetime | None:
+    """When what holds for ``span`` (such as ``30d``) ends; None for ever.
 
     Raises:
-        CommandRefused: it is not one.
+        CommandRefused: it is not a span.
     """
-    match = SPAN.match(text)
-    if match is None or int(match[1]) == 0:
-        raise CommandRefused(f"{option} is a number and a unit.", hint="For example 90m, 12h, 30d or 4w.")
-    return timedelta(seconds=int(match[1]) * SECONDS[match[2]])
+    return None if span is None else datetime.now(UTC) + timedelta(seconds=seconds(span, "--expires"))

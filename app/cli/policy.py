@@ -9,15 +9,18 @@ from typing import Annotated, TypeVar
 import typer
 from pydantic import ValidationError
 
+from app.bootstrap import Lastro
 from app.cli import options, output
 from app.cli.access import Target
-from app.cli.governed import Tenant, governing
-from app.cli.keys import span
+from app.cli.governed import NOWHERE, Tenant, governing
+from app.cli.keys import ends
 from app.registry.policy_operations import PolicyOperations, RegistryPolicies, template, templates
+from app.registry.registry import Credential
+from graph.model.audit import reason_of
 from graph.model.base import as_domain_error
 from graph.model.errors import CommandRefused
 from graph.model.policy import Among, Party, Policy, PolicyRequest, Team
-from graph.model.scope import Role
+from graph.model.scope import AuthorizedScope, Role
 from graph.model.units import Kind, Scope
 
 Result = TypeVar("Result")
@@ -79,7 +82,7 @@ def create(
         "among": among or (base.among if base else Among.ANY),
         "scope": Scope(organization_id=organization, assessment_id=assessment),
         "to_scope": Scope(organization_id=to_organization, assessment_id=to_assessment),
-        "expires_at": datetime.now(UTC) + span(expires) if expires is not None else None,
+        "expires_at": ends(expires),
         "reason": reason,
     }
     try:
@@ -136,7 +139,7 @@ def revoke(
     as_json: options.Json = False,
 ) -> None:
     """End a policy. What it opened is closed at once."""
-    _run(lambda door: door.revoke_policy(policy_id, reason), Target(url, key, engine, data), tenant)
+    _run(lambda door: door.revoke_policy(policy_id, reason_of(reason)), Target(url, key, engine, data), tenant)
     if as_json:
         output.print_json({"id": policy_id, "revoked": True})
     else:
@@ -152,6 +155,12 @@ def explain(
     organization: Annotated[str | None, typer.Option(help="Organisation that the reader is in.", show_default=False)] = None,
     assessment: Annotated[str | None, typer.Option(help="Assessment that the reader is in.", show_default=False)] = None,
     role: Annotated[Role, typer.Option(help="Role of the reader.")] = Role.AGENT,
+    unit_organization: Annotated[
+        str | None, typer.Option(help="Organisation that the unit is in; the reader's when left out.", show_default=False)
+    ] = None,
+    unit_assessment: Annotated[
+        str | None, typer.Option(help="Assessment that the unit is in; the reader's when both are left out.", show_default=False)
+    ] = None,
     url: options.Url = None,
     key: options.Key = None,
     engine: options.Engine = None,
@@ -160,7 +169,13 @@ def explain(
 ) -> None:
     """Say why a reader can see a unit, or cannot."""
     place = Scope(organization_id=organization, assessment_id=assessment)
-    found = _run(lambda door: door.explain(unit_id, agent, session, place, role), Target(url, key, engine, data), tenant)
+    of_unit = (unit_organization, unit_assessment) if unit_organization is not None else (organization, assessment)
+    found = _run(
+        lambda door: door.explain(unit_id, agent, session, place, role),
+        Target(url, key, engine, data),
+        tenant,
+        Credential(organization_id=of_unit[0], assessment_id=of_unit[1]),
+    )
     if as_json:
         output.print_json(found)
         return
@@ -247,5 +262,8 @@ def _place(scope: Scope) -> str:
     return "/".join(part for part in (scope.organization_id, scope.assessment_id) if part) or "the reader's place"
 
 
-def _run(work: Callable[[PolicyOperations], Awaitable[Result]], target: Target, tenant: str | None) -> Result:
-    return governing(work, target, tenant, lambda lastro, scope: RegistryPolicies(lastro.registry, lastro.policies, lastro.units, scope))
+def _run(work: Callable[[PolicyOperations], Awaitable[Result]], target: Target, tenant: str | None, place: Credential = NOWHERE) -> Result:
+    def local(lastro: Lastro, scope: AuthorizedScope) -> PolicyOperations:
+        return RegistryPolicies(lastro.registry, lastro.policies, lastro.units, scope)
+
+    return governing(work, target, tenant, local, place=place)

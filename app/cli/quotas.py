@@ -14,7 +14,8 @@ from app.cli import options, output
 from app.cli.access import Target
 from app.cli.governed import Tenant, governing, moment, seconds
 from app.governance.quota_operations import QuotaOperations, TenantQuotas, as_csv, usage_pages
-from graph.model.base import as_domain_error, check_id, check_short_text
+from graph.model.audit import reason_of
+from graph.model.base import as_domain_error, check_id
 from graph.model.errors import CommandRefused, InvalidId
 from graph.model.quota import QuotaLimits, QuotaList, QuotaView, Span, Subject, SubjectType, UsagePage, UsageQuery, UsageRow
 from graph.model.scope import AuthorizedScope
@@ -73,7 +74,7 @@ def set_(
         limits = QuotaLimits.model_validate(told)
     except ValidationError as failure:
         raise as_domain_error(failure) from None
-    subject, why = _subject(subject_type, subject_id), _reason(reason)
+    subject, why = _subject(subject_type, subject_id), reason_of(reason)
     made: QuotaView = _run(lambda door: door.set_quota(subject, limits, reason=why), Target(url, key, engine, data), tenant)
     if as_json:
         output.print_json(made)
@@ -94,7 +95,7 @@ def remove(
     as_json: options.Json = False,
 ) -> None:
     """Remove all limits of a tenant, agent, session or team. What is counted stays."""
-    subject, why = _subject(subject_type, subject_id), _reason(reason)
+    subject, why = _subject(subject_type, subject_id), reason_of(reason)
     _run(lambda door: door.remove_quota(subject, reason=why), Target(url, key, engine, data), tenant)
     if as_json:
         output.print_json({"subject_type": subject.type, "subject_id": subject.id, "removed": True})
@@ -199,13 +200,6 @@ def _subject(subject_type: SubjectType, subject_id: str) -> Subject:
         return Subject(subject_type, check_id(subject_id))
     except ValueError:
         raise InvalidId().at(field="subject_id") from None
-
-
-def _reason(text: str | None) -> str | None:
-    try:
-        return None if text is None else check_short_text(text)
-    except ValueError:
-        raise CommandRefused("A reason is a text of at most 512 characters.", hint="Say it shorter.") from None
 
 
 def _run(work: Callable[[QuotaOperations], Awaitable[Result]], target: Target, tenant: str | None) -> Result:

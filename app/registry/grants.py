@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
-from graph.model.policy import MAX_PAIRS, Among, Policy
+from graph.model.policy import MAX_PAIRS, Among, Policy, Standing
 from graph.model.scope import Principal, scope_key
 from graph.model.units import ContextUnit, Kind, Scope, Trust
 
@@ -17,6 +17,8 @@ ALL_KINDS = tuple(kind.value for kind in Kind)
 PUBLISHED = tuple(trust.value for trust in Trust if trust.authority)
 """Trust levels that everybody in the same place may read: published reference data, and what a person approved."""
 NO_SESSION = ""
+NOWHERE = Scope()
+FOREVER = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(slots=True)
@@ -55,6 +57,22 @@ class _Place:
             "sessions": {session: sorted(kinds) for session, kinds in self.sessions.items()},
             "owners": {agent: {session: sorted(kinds) for session, kinds in of.items()} for agent, of in self.owners.items()},
         }
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a reader sees, of which policies and teams that was made, and until when it holds if none of them changes."""
+
+    sees: dict[str, object]
+    standing: Standing
+    until: datetime
+
+
+def holds_until(standing: Standing, now: datetime) -> datetime:
+    """When the next of the tenant's policies ends."""
+    return min(
+        (policy.expires_at for policy in standing.policies if policy.expires_at is not None and policy.expires_at > now), default=FOREVER
+    )
 
 
 def compiled(
@@ -107,7 +125,7 @@ def is_for(policy: Policy, principal: Principal, organization_id: str | None, as
         return False
     # A key that is bound to a place stays in it: only a policy that names its place reaches it from elsewhere.
     bound = principal.bound
-    return bound == Scope() or policy.scope == Scope() or policy.to_scope != Scope()
+    return NOWHERE in (bound, policy.scope) or policy.to_scope != NOWHERE
 
 
 def _is_too_large(writers: set[str] | None, sessions: set[str] | None) -> bool:
@@ -129,7 +147,7 @@ def covers(policy: Policy, principal: Principal, own_places: Iterable[str], unit
 
 def _keys(policy: Policy, own_places: tuple[str, ...]) -> tuple[str, ...]:
     """Scope keys that a policy opens to a reader who is in ``own_places``."""
-    return own_places if policy.scope == Scope() else (scope_key(policy.scope.organization_id, policy.scope.assessment_id),)
+    return own_places if policy.scope == NOWHERE else (scope_key(policy.scope.organization_id, policy.scope.assessment_id),)
 
 
 def _writers(policy: Policy, principal: Principal) -> set[str] | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from app.registry import keys
-from app.registry.grants import compiled
+from app.registry.grants import Seen, compiled, holds_until
 from app.registry.permissions import ALLOWED, Action
 from app.registry.standings import Standings
 from app.registry.tokens import Tokens
@@ -20,6 +21,8 @@ from graph.registry_store import NEVER, RegistryStore, StoredKey
 from graph.tenant_lock import LOCAL_KEY_ID, OIDC_KEY_ID
 
 MAX_HEADER_CHARACTERS = 512
+MOST_READERS = 4_096
+"""Readers, each in a place, whose compiled view is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +51,8 @@ class Registry:
         """``tokens`` checks the JWTs of an OIDC issuer, where one is set."""
         self._store = store
         self._tokens = tokens
-        self._policies = policies
         self._standings = Standings(policies)
+        self._seen: OrderedDict[tuple[str | bool | None, ...], Seen] = OrderedDict()
 
     async def identify(self, credential: Credential) -> Principal:
         """Who is asking. The key is read anew on each request, so a revocation holds at once on every replica.
@@ -101,7 +104,7 @@ class Registry:
     async def with_standing(self, principal: Principal, epoch: int | None = None) -> Principal:
         """The principal with its tenant's policies and teams. ``epoch`` is what was read with its key; it is looked up when there was none."""
         scope = AuthorizedScope(principal, None, None)
-        standing = await self._standings.of(scope, await self._policies.epoch(scope) if epoch is None else epoch)
+        standing = await self._standings.of(scope, (await self._store.policy_epoch(scope) or 0) if epoch is None else epoch)
         return principal if standing is NO_STANDING else replace(principal, standing=standing)
 
     def authorize(self, principal: Principal, action: Action, credential: Credential | None = None) -> AuthorizedScope:
@@ -120,21 +123,29 @@ class Registry:
             raise NotFound
         organization = _within(principal.bound.organization_id, organization)
         assessment = _within(principal.bound.assessment_id, _checked_id(asked.assessment_id, "Lastro-Assessment"))
-        return _minted(principal, organization, assessment)
+        return self._mint(principal, organization, assessment)
 
-    def local(self, tenant_id: str, agent_id: str, *, session_id: str | None = None, role: Role = Role.ADMIN) -> AuthorizedScope:
+    def local(
+        self, tenant_id: str, agent_id: str, *, session_id: str | None = None, role: Role = Role.ADMIN, place: Credential | None = None
+    ) -> AuthorizedScope:
         """The scope of whoever runs a command on the store itself: they own the data folder, so no key stands between.
+
+        ``place`` names an organisation and assessment, if it is in one.
 
         Raises:
             InvalidId: a name is not an id.
         """
         for name, value in (("--tenant", tenant_id), ("--agent", agent_id)):
             _checked_id(value, name)
-        return _minted(Principal(tenant_id, agent_id, role, LOCAL_KEY_ID, Scope(), _checked_id(session_id, "--session")), None, None)
+        principal = Principal(tenant_id, agent_id, role, LOCAL_KEY_ID, Scope(), _checked_id(session_id, "--session"))
+        if place is None:
+            return self._mint(principal, None, None)
+        organization, assessment = place.organization_id, place.assessment_id
+        return self._mint(principal, _checked_id(organization, "--organization"), _checked_id(assessment, "--assessment"))
 
     def speaking_as(self, scope: AuthorizedScope, model: str) -> AuthorizedScope:
         """The same scope with another model as the author of what is written; nothing more becomes visible."""
-        return _minted(replace(scope.principal, model=model), scope.organization_id, scope.assessment_id)
+        return self._mint(replace(scope.principal, model=model), scope.organization_id, scope.assessment_id)
 
     def seen_by(self, scope: AuthorizedScope, reader: Principal, organization_id: str | None, assessment_id: str | None) -> AuthorizedScope:
         """What another reader of the same tenant sees; for explaining it to who manages policies.
@@ -144,7 +155,27 @@ class Registry:
         """
         if reader.tenant_id != scope.tenant_id:
             raise NotFound
-        return _minted(reader, organization_id, assessment_id)
+        return self._mint(reader, organization_id, assessment_id)
+
+    def _mint(self, principal: Principal, organization_id: str | None, assessment_id: str | None) -> AuthorizedScope:
+        """What the principal sees there is kept for its next request: compiling fifty policies takes a millisecond."""
+        scope = AuthorizedScope(principal, organization_id, assessment_id)
+        bound = principal.bound
+        of_key = (principal.tenant_id, principal.agent_id, principal.role, bound.organization_id, bound.assessment_id)
+        reader = (*of_key, principal.session_id, principal.session_bound, organization_id, assessment_id)
+        now = datetime.now(UTC)
+        kept = self._seen.get(reader)
+        if kept is None or kept.standing is not principal.standing or kept.until <= now:
+            sees = compiled(principal, scope.own_places, organization_id, assessment_id, now)
+            kept = self._seen[reader] = Seen(sees, principal.standing, holds_until(principal.standing, now))
+        self._seen.move_to_end(reader)
+        while len(self._seen) > MOST_READERS:
+            self._seen.popitem(last=False)
+        return AuthorizedScope(principal, organization_id, assessment_id, kept.sees)
+
+    async def knows_tenant(self, scope: AuthorizedScope) -> bool:
+        """Whether the scope's tenant was ever made here; with its first key, usually."""
+        return await self._store.policy_epoch(scope) is not None
 
     async def ensure_tenant(self, scope: AuthorizedScope) -> None:
         """Make the tenant of a local scope known."""
@@ -214,12 +245,6 @@ class Registry:
             NotFound: the tenant has no such key.
         """
         await self._store.revoke_key(scope, key_id, datetime.now(UTC))
-
-
-def _minted(principal: Principal, organization_id: str | None, assessment_id: str | None) -> AuthorizedScope:
-    scope = AuthorizedScope(principal, organization_id, assessment_id)
-    seen = compiled(principal, scope.own_places, organization_id, assessment_id, datetime.now(UTC))
-    return AuthorizedScope(principal, organization_id, assessment_id, seen)
 
 
 def _checked_id(value: str | None, name: str) -> str | None:

@@ -8,7 +8,8 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from graph.model.base import Model, Timestamp
+from graph.model.base import Model, Timestamp, check_short_text
+from graph.model.errors import InvalidField
 
 
 class AuditAction(StrEnum):
@@ -53,6 +54,18 @@ class AuditEvent(Model):
     reason: str | None = Field(description="What the caller gave as the reason.")
     outcome: str = Field(description="`done`, or the stable code of the refusal.")
     numbers: dict[str, int] = Field(description="Counts that belong to it, such as units erased.")
+
+
+def reason_of(text: str | None) -> str | None:
+    """The reason when it is one that the trail keeps.
+
+    Raises:
+        InvalidField: it is longer than a short text, or holds control characters.
+    """
+    try:
+        return None if text is None else check_short_text(text)
+    except ValueError:
+        raise InvalidField("A reason has at most 512 characters and no control characters.").at(field="reason") from None
 
 
 class AuditPage(Model):

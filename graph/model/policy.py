@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -140,7 +141,7 @@ class Explanation(Model):
     rules: list[ExplainedRule]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Standing:
     """What a tenant's policies and teams are, as of an epoch of theirs."""
 
@@ -148,9 +149,18 @@ class Standing:
     teams: Mapping[str, frozenset[str]] = field(default_factory=dict[str, frozenset[str]])
     """Agents by team."""
 
+    @cached_property
+    def _teams_by_agent(self) -> dict[str, frozenset[str]]:
+        # Turned round once for each change of the teams: every request asks for one agent's several times.
+        found: dict[str, set[str]] = {}
+        for team, agents in self.teams.items():
+            for agent in agents:
+                found.setdefault(agent, set()).add(team)
+        return {agent: frozenset(teams) for agent, teams in found.items()}
+
     def teams_of(self, agent_id: str) -> frozenset[str]:
         """Teams that an agent belongs to."""
-        return frozenset(team for team, agents in self.teams.items() if agent_id in agents)
+        return self._teams_by_agent.get(agent_id, frozenset())
 
 
 NO_STANDING = Standing()

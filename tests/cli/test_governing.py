@@ -119,6 +119,8 @@ def test_another_tenant_than_the_keys_own_is_refused(tenant: str, remote: dict[s
 def test_the_same_on_the_store_itself(tmp_path: Path) -> None:
     place = {"LASTRO_DATA": str(tmp_path / "data")}
     assert told(lastro("usage", "--json", **place), 2)["error"]["code"] == "command_refused"
+    for tenant in ("acme", "other"):
+        told(lastro("keys", "create", "--tenant", tenant, "--agent", "reader", "--json", **place))
     told(lastro("quotas", "set", "session", "s", "--units", "2", "--tenant", "acme", "--reason", "a trial", "--json", **place))
     path = tmp_path / "units.ndjson"
     path.write_text("".join(json.dumps(unit(name, session_id="s")) + "\n" for name in ("a", "b")))

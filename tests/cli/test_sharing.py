@@ -51,6 +51,15 @@ def test_templates_and_teams(service: Service, tenant: str, remote: dict[str, st
         assert listed(reader) == []
 
 
+def test_a_unit_of_an_organisation_is_explained_to_a_reader_elsewhere(service: Service, tenant: str, remote: dict[str, str]) -> None:
+    with service.client(service.key(tenant, "a1"), organization="o") as writer:
+        stored(writer, unit("d", kind="decision"))
+    explain = ("policy", "explain", "d", "--agent", "a1", "--json")
+    assert told(lastro(*explain, "--organization", "o", **remote))["visible"] is True
+    assert told(lastro(*explain, "--unit-organization", "o", **remote))["visible"] is False
+    assert told(lastro(*explain, **remote), 1)["error"]["code"] == "not_found"
+
+
 def test_what_is_wrong_is_said_with_what_to_do(remote: dict[str, str]) -> None:
     assert told(lastro("policy", "create", "--json", **remote), 2)["error"]["code"] == "command_refused"
     error = told(lastro("policy", "create", "--template", "nothing", "--json", **remote), 2)["error"]
@@ -62,6 +71,10 @@ def test_what_is_wrong_is_said_with_what_to_do(remote: dict[str, str]) -> None:
 def test_on_the_store_itself(tmp_path: Path) -> None:
     here = {"LASTRO_DATA": str(tmp_path / "data")}
     assert told(lastro("policy", "list", "--json", **here), 2)["error"]["code"] == "command_refused"
+    error = told(lastro("policy", "create", "--tenant", "acme", "--template", "across-sessions", "--json", **here), 2)["error"]
+    assert "keys create" in error["hint"], "a name that was mistyped makes no tenant"
+    for name in ("acme", "other"):
+        told(lastro("keys", "create", "--tenant", name, "--agent", "a1", "--json", **here))
     made = told(lastro("policy", "create", "--tenant", "acme", "--template", "across-sessions", "--json", **here))
     assert [item["id"] for item in told(lastro("policy", "list", "--tenant", "acme", "--json", **here))["policies"]] == [made["id"]]
     assert told(lastro("policy", "list", "--tenant", "other", "--json", **here))["policies"] == []

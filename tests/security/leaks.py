@@ -11,7 +11,7 @@ import re
 import uuid
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx2
@@ -20,6 +20,7 @@ from conftest import Service, edge, unit
 
 from graph.model.scope import Role
 from graph.model.units import Scope
+from graph.statements import Statements, load_all
 
 Door = tuple[str, str]
 GPT = "gpt-5.2"
@@ -283,12 +284,12 @@ def _compare(door: str, principal: str, world: World, asked: Asked, answers: lis
 @contextmanager
 def mutated(service: Service, name: str, change: Callable[[str], str]) -> Generator[None]:
     """A leak put in on purpose: a statement with another text, for the time of the block."""
-    statements = service.lastro.database.statements
-    kept = statements[name]
-    text = change(kept.text)
-    assert text != kept.text, "the mutation changes something"
-    statements.replace(name, text)
+    database = service.lastro.database
+    kept = database.statements
+    every = [replace(item, text=change(item.text)) if item.name == name else item for item in load_all()]
+    assert every != load_all(), "the mutation changes something"
+    database.statements = Statements(kept.dialect, every)
     try:
         yield
     finally:
-        statements.replace(name, kept.text)
+        database.statements = kept

@@ -12,6 +12,7 @@ from api.wire import call as tool_call
 from conftest import Service, edge, unit
 
 from app.registry.grants import compiled
+from graph.model.erasure import TenantErasure
 from graph.model.policy import MAX_PAIRS, Party, Policy, Standing
 from graph.model.scope import Principal, Role
 from graph.model.units import Kind, Scope
@@ -91,6 +92,24 @@ def test_no_key_is_made_for_a_tenant_that_is_being_erased_or_gone(service: Servi
         keys = owner.get("/v1/keys").json()["keys"]
         assert [key["agent_id"] for key in keys] == ["new-owner"]
         assert listed(owner) == []
+
+
+def test_while_a_tenant_is_being_erased_its_old_keys_make_no_new_ones(service: Service, tenant: str, other_tenant: str) -> None:
+    key = service.key(tenant, "boss", Role.ADMIN)
+    scope = service.lastro.registry.local(tenant, "operator")
+    with service.client(key) as admin, service.client(service.key(other_tenant, "boss", Role.ADMIN)) as stranger:
+        stored(admin, unit("u"))
+        service.run(service.lastro.erasure.begin_tenant(scope, TenantErasure(tenant=tenant)))
+        for path, body in (
+            ("/v1/keys", {"agent_id": "ghost"}),
+            ("/v1/policies", {"kinds": ["decision"]}),
+            ("/v1/units", {"units": [unit("v")]}),
+        ):
+            refused(send(admin, path, body), 409, "tenant_being_erased")
+        refused(admin.post(f"/v1/keys/{key.split('_')[1]}/rotate", json={}), 409, "tenant_being_erased")
+        assert send(stranger, "/v1/keys", {"agent_id": "worker"}).status_code == 201
+        service.run(service.lastro.erasure.tenant(scope, TenantErasure(tenant=tenant), lambda _: None))
+        refused(admin.get("/v1/units"), 401, "unauthenticated")
 
 
 def test_agents_names_of_the_services_own_are_refused(service: Service, tenant: str) -> None:

@@ -43,13 +43,13 @@ def test_the_table_of_paths_and_principals_is_the_one_that_is_tried(world: World
 
 def everybody(text: str) -> str:
     """Every unit is seen: the predicate opens with a yes."""
-    return re.sub(r"\(\$(parameters\.)?sees\[", r"(true OR $\1sees[", text)
+    return re.sub(r"\(\$sees\[", r"(true OR $sees[", text)
 
 
 def every_tenant(text: str) -> str:
     """The tenant is bound to nothing: by property maps and by comparisons."""
-    text = re.sub(r"tenant_id: \$(?:parameters\.)?tenant_id(, )?", "", text)
-    return re.sub(r"(\w+)\.tenant_id = \$(?:parameters\.)?tenant_id", "true", text)
+    text = re.sub(r"tenant_id: \$tenant_id(, )?", "", text)
+    return re.sub(r"(\w+)\.tenant_id = \$tenant_id", "true", text)
 
 
 LEAKS: dict[str, tuple[str, Callable[[str], str], Door, str]] = {
