@@ -130,5 +130,6 @@ def test_the_same_on_the_store_itself(tmp_path: Path) -> None:
     rows = {row["subject_id"]: row for row in told(lastro("usage", "--tenant", "acme", "--json", **place))["rows"]}
     assert {name: (row["units"], row["writes"]) for name, row in rows.items()} == {"acme": (2, 1), "reader": (2, 1), "s": (2, 0)}
     assert told(lastro("usage", "--tenant", "other", "--json", **place))["rows"] == []
-    (event,) = told(lastro("audit", "--tenant", "acme", "--json", **place))["events"]
+    event, made = told(lastro("audit", "--tenant", "acme", "--json", **place))["events"]
+    assert made["action"] == "key_created"
     assert (event["action"], event["reason"], event["key_id"], event["target"]) == ("quota_changed", "a trial", "local", "session s")
