@@ -75,7 +75,10 @@ class Erasure:
             await self.begin_tenant(scope, asked)
         except NotFound:
             return await self._tenants.certificate(scope)
+        certificate: ErasureCertificate | None = None
         async for line in self.rest_of_tenant(scope):
+            certificate = line.certificate
             if line.progress is not None:
                 on_progress(line.progress)
-        return await self._tenants.certificate(scope)
+        assert certificate is not None, "the last line bears it"
+        return certificate

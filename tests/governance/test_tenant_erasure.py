@@ -8,7 +8,9 @@ import json
 import os
 import signal
 import subprocess
+import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +151,27 @@ def test_nothing_is_written_while_it_runs_and_anybody_can_go_on(
     certified(again.model_dump(mode="json"), tenant)
     assert again.nodes["ContextUnit"] == 31
     assert listed(stranger) == ["late"]
+
+
+def test_processes_that_erase_one_tenant_at_once_get_one_certificate_and_writers_between_them_nothing(
+    service: Service, stranger: httpx2.Client, store: Store
+) -> None:
+    """Who waits for the tenant's node while it is deleted holds a node without properties: neither record nor unit may come of it."""
+    stored(stranger, unit("u"))
+    lastro = service.lastro
+    for _ in range(8):
+        name = f"tenant-{uuid.uuid4().hex[:12]}"
+        scope = lastro.registry.local(name, "boss")
+        asked = TenantErasure(tenant=name)
+        with service.client(service.key(name), session="s") as client, ThreadPoolExecutor(5) as at_once:
+            erasing = [at_once.submit(service.run, lastro.erasure.tenant(scope, asked, lambda _: None)) for _ in range(3)]
+            writing = [at_once.submit(write, client, unit(f"late-{n}")) for n in range(2)]
+            certificates = [one.result() for one in erasing]
+            assert {one.result().status_code for one in writing} <= {201, 401, 409}
+        assert len({one.sha256 for one in certificates}) == 1
+        certified(certificates[0].model_dump(mode="json"), name)
+        assert store.of_tenant(name) == []
+    assert listed(stranger) == ["u"]
 
 
 def test_the_client_tells_progress_and_gets_the_certificate(
