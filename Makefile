@@ -14,7 +14,7 @@ demo: install ## An incident in a graph, and what matters for one step, for two 
 
 test: install-dev ## Every test, on the embedded engine and on real Neo4j
 	@$(BIN)/python -m tests.needs
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest -n 3 --dist loadgroup
 
 lint: install-dev ## Style, types and the arrows between packages
 	@$(BIN)/ruff check .
@@ -34,7 +34,7 @@ $(VENV)/bin/python:
 	@$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: $(VENV)/bin/python requirements.lock.txt pyproject.toml
-	@echo "installing what is pinned in requirements.lock.txt (about 90 MB the first time)"
+	@echo "installing what is pinned in requirements.lock.txt (about 120 MB the first time)"
 	@$(PIP) install --require-hashes --requirement requirements.lock.txt
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@

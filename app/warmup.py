@@ -36,6 +36,8 @@ async def warm(registry: Registry, ingest: Ingest, router: Router) -> None:
         ContextQuery(task_id=WARM_UP, step=UNITS, deadline_ms=DEADLINE_MS),
         ContextQuery(task_id=WARM_UP, deadline_ms=DEADLINE_MS),
         ContextQuery(session_id=WARM_UP, deadline_ms=DEADLINE_MS),
+        ContextQuery(topic="Which warm-up unit came after Number Four?", deadline_ms=DEADLINE_MS),
+        ContextQuery(topic="warm-up unit", strategy=StrategyName.TEXT, deadline_ms=DEADLINE_MS),
         # The fallback is asked for when time is short already.
         ContextQuery(unit_id=_id(UNITS - 1), strategy=StrategyName.RECENCY, deadline_ms=DEADLINE_MS),
     ]

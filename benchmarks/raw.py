@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 from unittest.mock import patch
 
 import neo4j
+from neo4j.exceptions import TransientError
 
 from graph.connection import Database
 from graph.engines.base import Address
 from graph.model.scope import AuthorizedScope
 from graph.model.units import ContextUnit, EdgeType, Kind
+from graph.order_keys import session_place
 from graph.preparation import PreparedUnit
 from graph.statements import Row, Statements, dialect_of
 
 Call = tuple[str, dict[str, Any]]
 """A statement's name and its parameters, as bound."""
 FETCH = 2_000
+WRITE_TRIES = 20
 
 
 @contextmanager
@@ -50,11 +53,18 @@ class Raw:
         return list(self._session.run(self.statements[name].literal, bound))
 
     def write(self, calls: Sequence[Call]) -> None:
-        """Statements in one transaction."""
-        with self._session.begin_transaction() as transaction:
-            for name, bound in calls:
-                transaction.run(self.statements[name].literal, bound).consume()
-            transaction.commit()
+        """Statements in one transaction, again when another got in its way, as any program must on the embedded engine."""
+        for tries_left in reversed(range(WRITE_TRIES)):
+            try:
+                with self._session.begin_transaction() as transaction:
+                    for name, bound in calls:
+                        transaction.run(self.statements[name].literal, bound).consume()
+                    transaction.commit()
+            except TransientError:
+                if not tries_left:
+                    raise
+            else:
+                return
 
     def bound(self, name: str, values: dict[str, Any]) -> Call:
         """Values as the statement takes them on this engine: plain lists and maps, as any program hands them to the driver."""
@@ -80,15 +90,21 @@ def recorded(database: Database) -> Generator[list[Call]]:
         yield calls
 
 
-def write_calls(raw: Raw, scope: AuthorizedScope, batch: Sequence[PreparedUnit]) -> list[Call]:
-    """A batch as nodes, memberships and edges: what the service writes."""
+def write_calls(raw: Raw, scope: AuthorizedScope, batch: Sequence[PreparedUnit], *, place: int = 0) -> list[Call]:
+    """A batch as nodes, names, memberships and edges: what the service writes. ``place``: how many units its session holds already."""
     tenant = scope.tenant_id
     units = [item.unit for item in batch]
     ids = [unit.id for unit in units]
     session_id, task_id = units[0].metadata.session_id, units[0].metadata.task_id
-    rows = [item.row for item in batch]
+    assert session_id is not None
+    rows = [_placed(item, session_place(tenant, session_id, place + number)) for number, item in enumerate(batch, start=1)]
+    mentions = [{"id": item.unit.id, "keys": list(item.entities.mentions)} for item in batch if item.entities.mentions]
+    subjects = [{"id": item.unit.id, "keys": list(item.entities.about)} for item in batch if item.entities.about]
     calls = [
+        raw.bound("units/take_session_places", {"tenant_id": tenant, "sessions": [{"id": session_id, "count": len(ids)}]}),
         raw.bound("units/create_units", {"tenant_id": tenant, "rows": rows}),
+        *([raw.bound("units/link_mentions", {"tenant_id": tenant, "rows": mentions})] if mentions else []),
+        *([raw.bound("units/link_subjects", {"tenant_id": tenant, "rows": subjects})] if subjects else []),
         raw.bound(
             "units/merge_session",
             {"tenant_id": tenant, "session_id": session_id, "agent_id": scope.principal.agent_id, "unit_ids": ids},
@@ -106,6 +122,11 @@ def write_calls(raw: Raw, scope: AuthorizedScope, batch: Sequence[PreparedUnit])
     if pairs:
         calls.append(raw.bound("units/mark_results", {"tenant_id": tenant, "pairs": pairs}))
     return calls
+
+
+def _placed(item: PreparedUnit, place: str) -> dict[str, object]:
+    """The row as the service completes it in the transaction."""
+    return {**item.row, "properties": {**cast("dict[str, object]", item.row["properties"]), "session_place": place}}
 
 
 def guard_calls(raw: Raw, scope: AuthorizedScope, batch: Sequence[PreparedUnit]) -> list[Call]:

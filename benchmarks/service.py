@@ -16,12 +16,16 @@ from typing import Any
 
 import orjson
 
+from benchmarks.given_engine import HTTP_URI
 from graph.engines.base import Address
 
 START_S = 120
 STOP_S = 40
+IDLE_S = 20.0
+"""After which a connection is not used again: the service closes one that nobody used for 30 s."""
 LISTENS = re.compile(r"lastro listens on http://127\.0\.0\.1:(\d+)")
 COMMAND = (sys.executable, "-c", "from app.cli.main import run; run()")
+ON_GIVEN_ENGINE = (sys.executable, "-m", "benchmarks.given_engine")
 
 
 class ServiceFailed(Exception):
@@ -37,15 +41,24 @@ class Served:
 
 
 def environment(**settings: str | None) -> dict[str, str]:
-    """The environment of this process without any setting of Lastro, and then these. ``LASTRO_DATA`` here means the benchmarks' data."""
+    """The environment of this process without any setting of Lastro, and then these. ``LASTRO_DATA`` here means the benchmarks' data.
+
+    Answers are not kept unless it is said: what is measured is how long they take to be made.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LASTRO_") or name == "LASTRO_CACHE"}
+    settings = {"answer_cache_ttl_s": "0", **settings}
     return kept | {f"LASTRO_{name.upper()}": value for name, value in settings.items() if value is not None}
 
 
 def on_address(address: Address) -> dict[str, str]:
     """The environment of a service on a database that runs already, whichever it is."""
     return environment(
-        engine="neo4j", neo4j_uri=address.uri, neo4j_user=address.user, neo4j_password=address.password, neo4j_database=address.database
+        engine="neo4j",
+        neo4j_uri=address.uri,
+        neo4j_user=address.user,
+        neo4j_password=address.password,
+        neo4j_database=address.database,
+        bench_http_uri=address.http_uri,
     )
 
 
@@ -57,9 +70,10 @@ def serving(folder: Path, surroundings: Mapping[str, str]) -> Generator[Served]:
         ServiceFailed: it did not listen in time; the message holds its last lines.
     """
     told = folder / "serve.log"
+    command = ON_GIVEN_ENGINE if HTTP_URI in surroundings else COMMAND
     with told.open("wb") as log:
         process = subprocess.Popen(  # noqa: S603 (our own words)
-            [*COMMAND, "serve", "--port", "0", "--data", str(folder / "data")], env=dict(surroundings), stdout=log, stderr=log
+            [*command, "serve", "--port", "0", "--data", str(folder / "data")], env=dict(surroundings), stdout=log, stderr=log
         )
     try:
         until = time.monotonic() + START_S
@@ -83,6 +97,7 @@ class Door:
     def __init__(self, port: int, key: str) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
         self._headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}
+        self._used_at = time.monotonic()
 
     def post(self, path: str, body: bytes) -> bytes:
         """The answer's body.
@@ -90,12 +105,20 @@ class Door:
         Raises:
             ServiceFailed: the service refused.
         """
+        status, answer = self.asked(path, body)
+        if status >= 300:  # noqa: PLR2004 (a success ends there)
+            raise ServiceFailed(f"{path} answered {status}: {answer[:400].decode('utf-8', 'replace')}")
+        return answer
+
+    def asked(self, path: str, body: bytes) -> tuple[int, bytes]:
+        """Status and body of the answer, whatever it is."""
+        if time.monotonic() - self._used_at > IDLE_S:
+            self._connection.close()  # and is opened again by the request
         self._connection.request("POST", path, body, self._headers)
         response = self._connection.getresponse()
         answer = response.read()
-        if response.status >= 300:  # noqa: PLR2004 (a success ends there)
-            raise ServiceFailed(f"{path} answered {response.status}: {answer[:400].decode('utf-8', 'replace')}")
-        return answer
+        self._used_at = time.monotonic()
+        return response.status, answer
 
     def context(self, query: Mapping[str, object]) -> dict[str, Any]:
         """The answer to a context query, parsed."""

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import neo4j
+from neo4j.exceptions import TransientError
 
 from adapters.base import unit_body
 from adapters.tokenizers import Tokenizers
@@ -18,7 +19,7 @@ from benchmarks.engines import BenchEngine, lastro_on, started
 from benchmarks.graph_loading import prepared
 from benchmarks.made_up import as_body, one_run
 from benchmarks.measuring import Clock, Figure, OnProgress, Samples, at_least, load_average, plain, rotated
-from benchmarks.raw import Call, Raw, driver, guard_calls, write_calls
+from benchmarks.raw import WRITE_TRIES, Call, Raw, driver, guard_calls, write_calls
 from benchmarks.service import Door, on_address, serving
 from graph.engines.base import Address
 from graph.model.base import parse
@@ -79,7 +80,7 @@ async def _rounds(
         # Everything that is only ours to prepare is prepared before the clock runs: bodies, and rows for the raw driver.
         body = as_body(batch)
         calls = {
-            way: _raw_calls(raw, scopes[way], [prepared(unit, scopes[way], tokenizers, recorded_at) for unit in batch], way)
+            way: _raw_calls(raw, scopes[way], [prepared(unit, scopes[way], tokenizers, recorded_at) for unit in batch], way, number)
             for way in ("raw", "raw-async", "raw-unguarded")
         }
 
@@ -115,8 +116,8 @@ async def _rounds(
     raw.close()
 
 
-def _raw_calls(raw: Raw, scope: AuthorizedScope, batch: Sequence[PreparedUnit], way: str) -> list[Call]:
-    return [*([] if way == "raw-unguarded" else guard_calls(raw, scope, batch)), *write_calls(raw, scope, batch)]
+def _raw_calls(raw: Raw, scope: AuthorizedScope, batch: Sequence[PreparedUnit], way: str, number: int) -> list[Call]:
+    return [*([] if way == "raw-unguarded" else guard_calls(raw, scope, batch)), *write_calls(raw, scope, batch, place=number * BATCH)]
 
 
 def _asynchronous(address: Address) -> neo4j.AsyncDriver:
@@ -126,13 +127,18 @@ def _asynchronous(address: Address) -> neo4j.AsyncDriver:
 
 
 async def _write_async(connected: neo4j.AsyncDriver, address: Address, raw: Raw, calls: Sequence[Call]) -> None:
-    async with (
-        connected.session(database=address.database) as session,  # pyright: ignore[reportUnknownMemberType] (as above)
-        await session.begin_transaction() as transaction,
-    ):
-        for name, bound in calls:
-            await (await transaction.run(raw.statements[name].literal, bound)).consume()
-        await transaction.commit()
+    async with connected.session(database=address.database) as session:  # pyright: ignore[reportUnknownMemberType] (as above)
+        for tries_left in reversed(range(WRITE_TRIES)):
+            try:
+                async with await session.begin_transaction() as transaction:
+                    for name, bound in calls:
+                        await (await transaction.run(raw.statements[name].literal, bound)).consume()
+                    await transaction.commit()
+            except TransientError:
+                if not tries_left:
+                    raise
+            else:
+                return
 
 
 def _stages(lastro: Lastro, batch: Sequence[ContextUnit], samples: Samples, times: int = 7) -> dict[str, float]:

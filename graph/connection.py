@@ -27,9 +27,10 @@ from neo4j.exceptions import (
 )
 
 from graph.engines.base import Address
+from graph.engines.sql import SqlDoor
 from graph.model.errors import DatabaseBusy, DatabaseUnavailable, DeadlineExceeded, EngineFailure
 from graph.model.scope import AuthorizedScope
-from graph.statements import Dialect, Mode, Row, Statement, Statements, dialect_of
+from graph.statements import Dialect, Language, Mode, Row, Statement, Statements, dialect_of
 
 __all__ = ["Database", "ScopeMisused", "StatementFailed", "WriteTransaction", "connect"]
 
@@ -125,6 +126,7 @@ class Database:
         self._live: set[_Call] = set()
         self._abandoned: dict[str, float] = {}
         self._watching: dict[str, asyncio.Task[None]] = {}
+        self._sql = SqlDoor(address)
 
     async def read(
         self, name: str, scope: AuthorizedScope | None = None, *, deadline_s: float = READ_DEADLINE_S, **params: object
@@ -182,6 +184,8 @@ class Database:
     async def autocommit(self, name: str, *, deadline_s: float = READ_DEADLINE_S, **params: object) -> list[Row]:
         """All rows of a statement that must run outside a transaction of its own: administration and schema."""
         statement = self.statements[name]
+        if statement.language is Language.SQL:
+            return await self._sql.run(statement.text, deadline_s, params)
 
         async def once(call: _Call) -> list[Row]:
             async with self._session() as session:
@@ -196,6 +200,7 @@ class Database:
         for task in self._watching.values():
             task.cancel()
         await asyncio.gather(*self._watching.values(), return_exceptions=True)
+        await self._sql.close()
         await self._driver.close()
 
     def _session(self) -> AsyncSession:

@@ -118,6 +118,7 @@ class ErasureStore:
         await self._quotas.release(transaction, scope, [_share(row) for row in found])
         await self._forget_in_lists(transaction, scope, ids)
         await transaction.run("erasure/create_erasure", scope, erasure_id=erasure_id, at=at)
+        await transaction.run("erasure/release_entities", scope, ids=ids)
         await transaction.run("erasure/cut_outgoing", scope, ids=ids)
         # An id of a unit holds no space, so nobody can ask for a shell's.
         shells = [{"id": unit_id, "shell_id": f"erased {secrets.token_hex(12)}"} for unit_id in ids]

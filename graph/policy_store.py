@@ -12,7 +12,7 @@ from graph.model.errors import NotFound, TooManyPolicies
 from graph.model.policy import MAX_POLICIES, MAX_TEAMS, Policy, PolicyRequest, Standing, Team
 from graph.model.scope import AuthorizedScope
 from graph.statements import Row
-from graph.tenant_lock import lock_tenant
+from graph.tenant_lock import hold_tenant, lock_tenant
 from graph.unit_rows import as_datetime
 
 
@@ -115,7 +115,7 @@ class PolicyStore:
         """Write down that a reader was given units of another place than its own (T5)."""
 
         async def work(transaction: WriteTransaction) -> None:
-            await lock_tenant(transaction, scope)
+            await hold_tenant(transaction, scope)
             await self._audit.append(transaction, scope, AuditAction.CROSS_ASSESSMENT_READ, place, numbers={"units": units})
 
         await self._database.write("audit/create_event", work)

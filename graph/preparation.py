@@ -10,6 +10,7 @@ from typing import Self
 
 from anyio import to_thread
 
+from graph.model.entities import Entities
 from graph.model.units import ContextUnit
 
 PART = 128
@@ -30,6 +31,8 @@ class PreparedUnit:
     """What ``units/create_units`` takes; see ``graph.unit_rows``."""
     content_tokens: int
     """What its body costs (o200k_base)."""
+    entities: Entities
+    """What it speaks of."""
 
 
 class Preparation:

@@ -69,9 +69,9 @@ class Counts:
 class QuotaStore:
     """Reads and writes counters, quotas and usage of a tenant."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, audit: AuditStore) -> None:
         self._database = database
-        self._audit = AuditStore(database)
+        self._audit = audit
 
     # --- storage --------------------------------------------------------------------------------------------------------------------
 

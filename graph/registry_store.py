@@ -22,6 +22,16 @@ NEVER = datetime.fromisoformat("9999-12-31T00:00:00+00:00")
 
 
 @dataclass(frozen=True, slots=True)
+class Epochs:
+    """Numbers of a tenant that say whether something in it has changed since they were read before."""
+
+    all: int = 0
+    """Raised by every write, erasure and change of keys, policies and teams."""
+    policies: int = 0
+    """Raised by changes of policies and teams alone; 0 when there never were any."""
+
+
+@dataclass(frozen=True, slots=True)
 class StoredKey:
     """A key as stored: never its secret."""
 
@@ -36,28 +46,28 @@ class StoredKey:
     secret_hash: str = ""
     replaced_by: str | None = None
     """The key that it was rotated into."""
-    policy_epoch: int = 0
+    epochs: Epochs = Epochs()
     """The tenant's, read together with the key."""
 
 
 class RegistryStore:
     """Reads and writes tenants and keys."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, audit: AuditStore) -> None:
         self._database = database
-        self._audit = AuditStore(database)
+        self._audit = audit
 
-    async def policy_epoch(self, scope: AuthorizedScope) -> int | None:
-        """As it is read with a key, for callers that come without one; None when there is no such tenant.
+    async def epochs(self, scope: AuthorizedScope) -> Epochs | None:
+        """As they are read with a key, for callers that come without one; None when there is no such tenant.
 
         Raises:
             DatabaseUnavailable: as ``find_key``.
         """
         try:
-            rows = await self._database.read("policies/read_policy_epoch", scope, deadline_s=IDENTIFY_DEADLINE_S)
+            rows = await self._database.read("policies/read_epochs", scope, deadline_s=IDENTIFY_DEADLINE_S)
         except DeadlineExceeded:
             raise DatabaseUnavailable(retry_after_s=2) from None
-        return int(rows[0]["epoch"]) if rows else None
+        return _epochs(rows[0]) if rows else None
 
     async def find_key(self, key_id: str) -> StoredKey | None:
         """A key by its public id, of whatever tenant; None when there is none.
@@ -180,5 +190,9 @@ def _key(row: Row, tenant_id: str) -> StoredKey:
         created_at=as_datetime(row["created_at"]) if row.get("created_at") is not None else None,
         secret_hash=str(row.get("secret_hash", "")),
         replaced_by=row.get("replaced_by"),
-        policy_epoch=int(row.get("policy_epoch") or 0),
+        epochs=_epochs(row),
     )
+
+
+def _epochs(row: Row) -> Epochs:
+    return Epochs(all=int(row.get("epoch") or 0), policies=int(row.get("policy_epoch") or 0))

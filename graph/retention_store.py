@@ -5,13 +5,13 @@ from __future__ import annotations
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from time import time
+from datetime import datetime, timedelta
 
 from graph import order_keys
 from graph.audit_store import AuditStore
 from graph.connection import Database, WriteTransaction
 from graph.erasure_store import STEP_DEADLINE_S, ErasureStore
+from graph.lease_store import LeaseStore
 from graph.model.audit import AuditAction
 from graph.model.base import parse
 from graph.model.erasure import Refuses
@@ -71,6 +71,7 @@ class RetentionStore:
         self._database = database
         self._audit = audit
         self._erasures = erasures
+        self._leases = LeaseStore(database)
 
     async def rules(self, scope: AuthorizedScope) -> Retention:
         """The tenant's rules; none for a tenant that has set none."""
@@ -150,24 +151,12 @@ class RetentionStore:
         return [TenantAtWork(str(row["tenant_id"]), bool(row["erasing"])) for row in rows]
 
     async def take_lease(self, name: str, holder: str, hold_s: float) -> datetime | None:
-        """Take or renew a job's lease for so long: when the job was last through (the year 1970 for never), or None when another holds it."""
-        now_ms = int(time() * 1000)
-
-        async def work(transaction: WriteTransaction) -> list[Row]:
-            until_ms = now_ms + int(hold_s * 1000)
-            return await transaction.run("service/take_lease", job=name, holder=holder, now_ms=now_ms, until_ms=until_ms)
-
-        rows = await self._database.write("service/take_lease", work)
-        return datetime.fromtimestamp(int(rows[0]["done_ms"]) / 1000, UTC) if rows else None
+        """As ``LeaseStore.take``."""
+        return await self._leases.take(name, holder, hold_s)
 
     async def note_done(self, name: str, holder: str) -> None:
-        """The job is through for now."""
-        done_ms = int(time() * 1000)
-
-        async def work(transaction: WriteTransaction) -> None:
-            await transaction.run("service/note_lease_done", job=name, holder=holder, done_ms=done_ms)
-
-        await self._database.write("service/note_lease_done", work)
+        """As ``LeaseStore.note_done``."""
+        await self._leases.note_done(name, holder)
 
 
 def _by_kind(found: list[Row]) -> dict[str, int]:

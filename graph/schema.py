@@ -8,8 +8,8 @@ import re
 import secrets
 from time import monotonic, time
 
-from graph.connection import Database, StatementFailed, WriteTransaction
-from graph.model.errors import DatabaseBusy, DatabaseUnavailable, DeadlineExceeded, SchemaTooNew
+from graph.connection import Database, WriteTransaction
+from graph.model.errors import DatabaseBusy, DatabaseUnavailable, DeadlineExceeded, EngineFailure, SchemaTooNew
 from graph.statements import Mode, Row, Statement
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ async def _run_patiently(database: Database, step: Statement) -> None:
     for attempt in range(4):
         try:
             await database.autocommit(step.name, deadline_s=STATEMENT_DEADLINE_S)
-        except (StatementFailed, DatabaseBusy, DeadlineExceeded, DatabaseUnavailable):
+        except (EngineFailure, DatabaseBusy, DeadlineExceeded, DatabaseUnavailable):
             if attempt == 3:  # noqa: PLR2004 (the last of the four)
                 raise
             await asyncio.sleep(POLL_S * (attempt + 1))
@@ -92,17 +92,26 @@ async def missing_indexes(database: Database) -> list[str]:
     """Names of indexes and constraints that the migrations make and the database does not have."""
     rows = await database.autocommit("service/list_indexes")
     there = {str(row["name"]) for row in rows}
-    wanted = [_index_of(step.text) for step in database.statements.of_mode(Mode.SCHEMA)]
+    wanted = [found for step in database.statements.of_mode(Mode.SCHEMA) if (found := _index_of(step.text)) is not None]
     return [name for name, labelled in wanted if name not in there and labelled not in there]
 
 
-def _index_of(text: str) -> tuple[str, str]:
-    """The name of what a schema statement makes, and the name that the embedded engine gives it: ``Label[property,property]``."""
+def _index_of(text: str) -> tuple[str, str] | None:
+    """The name of what a schema statement makes, and the name that the embedded engine gives it: ``Label[property,property]``; None when it
+    makes no index.
+    """
+    if (sql := SQL_INDEX.search(text)) is not None:
+        name = f"{sql[1]}[{sql[2].replace(' ', '')}]"
+        return name, name
     match = SCHEMA_STATEMENT.search(text)
-    assert match is not None, "a schema statement makes a named index or constraint"
+    if match is None:
+        return None
     properties = ",".join(PROPERTY.findall(match[3]))
     return match[1], f"{match[2]}[{properties}]"
 
 
-SCHEMA_STATEMENT = re.compile(r"(?:INDEX|CONSTRAINT) (\w+) IF NOT EXISTS FOR \(\w+:(\w+)\) (?:ON|REQUIRE) (\([^)]*\)|\S+)")
+SCHEMA_STATEMENT = re.compile(
+    r"(?:INDEX|CONSTRAINT) (\w+) IF NOT EXISTS FOR \(\w+:(\w+)\) (?:ON EACH|ON|REQUIRE) (\([^)]*\)|\[[^\]]*\]|\S+)"
+)
 PROPERTY = re.compile(r"\w+\.(\w+)")
+SQL_INDEX = re.compile(r"CREATE INDEX IF NOT EXISTS ON (\w+) \(([^)]*)\)")

@@ -38,6 +38,14 @@ class Dialect(StrEnum):
     EMBEDDED = "embedded"
 
 
+class Language(StrEnum):
+    """What a statement is written in."""
+
+    CYPHER = "cypher"
+    SQL = "sql"
+    """Of the embedded engine, for the schema that its Cypher cannot make; sent by HTTP."""
+
+
 class StatementInvalid(Exception):
     """A statement file breaks a rule of the header. Raised at start; names the file and the rule."""
 
@@ -56,6 +64,7 @@ class Statement:
     scope: str
     """``tenant``, or ``exempt: <reason>``."""
     why: str
+    language: Language = Language.CYPHER
     one_map: bool = False
     """Whether the text takes all its parameters in one map; see ``in_one_map``."""
 
@@ -66,6 +75,14 @@ class Statement:
         a traversal (measured on 5.26.29). Inside a map the lengths are not looked at, so one plan serves every tenant id and seed list.
         """
         return replace(self, text=PARAMETER.sub(lambda match: f"$parameters.{match[1] or match[2]}", self.text), one_map=True)
+
+    def by_range(self) -> Statement:
+        """The same statement with the tenant compared where no index serves it, so that a range of an order key is read by its own index.
+
+        The embedded engine's planner takes the equality for cheaper whatever it finds, and looked at every unit of the tenant for the newest
+        of a session: over 0.2 s for 20,000 (measured on 26.10.2). Every order key begins with the tenant, so nothing more is read.
+        """
+        return replace(self, text=ORDER_RANGE.sub(r"(\1:\2)\3toString(\1.tenant_id) = $tenant_id AND \4", self.text))
 
     def bind(self, values: dict[str, Any]) -> dict[str, Any]:
         """The values as the text takes them, so that the driver's log cannot say them."""
@@ -108,10 +125,12 @@ class _UnsaidList(list[Any]):
         return "[…]"
 
 
-HEADER_LINE = re.compile(r"^// ?(?:(mode|params|returns|scope): ?(.*)|(.*))$")
+HEADER_LINE = re.compile(r"^// ?(?:(mode|params|returns|scope|language): ?(.*)|(.*))$")
 PARAMETER = re.compile(r"\$(?:`([^`]+)`|([A-Za-z_]\w*))")
+SQL_PARAMETER = re.compile(r"(?<=\s):(?:`([^`]+)`|([A-Za-z_]\w*))")
 DECLARATION = re.compile(r"^([A-Za-z_]\w*): (.+)$")
 VISIBLE = re.compile(r"\bVISIBLE\((\w+)\)")
+ORDER_RANGE = re.compile(r"\((\w+):(\w+) \{tenant_id: \$tenant_id\}\)(\n *WHERE )(\1\.\w+_(?:order|age) >= )")
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
 
@@ -134,19 +153,23 @@ def parse_statement(name: str, dialect: Dialect | None, source: str) -> Statemen
         mode = Mode(header["mode"])
     except ValueError:
         raise StatementInvalid(f"{where}: mode must be one of {', '.join(Mode)}") from None
+    language = Language(header.get("language", Language.CYPHER))
+    if language is Language.SQL and (dialect is not Dialect.EMBEDDED or mode not in {Mode.SCHEMA, Mode.AUTOCOMMIT}):
+        raise StatementInvalid(f"{where}: SQL is for the schema of the embedded engine")
     params = _declarations(header["params"], where)
     scope = header["scope"]
     if scope != "tenant" and not (scope.startswith("exempt: ") and len(scope) > len("exempt: ")):
         raise StatementInvalid(f"{where}: scope must be `tenant` or `exempt: <reason>`")
     body = VISIBLE.sub(lambda match: _visible(match[1]), body)
-    used = {quoted or plain for quoted, plain in PARAMETER.findall(COMMENT.sub("", body))}
+    pattern = SQL_PARAMETER if language is Language.SQL else PARAMETER
+    used = {quoted or plain for quoted, plain in pattern.findall(COMMENT.sub("", body))}
     if undeclared := used - params.keys():
         raise StatementInvalid(f"{where}: uses undeclared parameters {sorted(undeclared)}")
     if unused := params.keys() - used:
         raise StatementInvalid(f"{where}: declares unused parameters {sorted(unused)}")
     # A constant comment reaches the embedded engine's list of running queries, where metadata does not; see Watchdog.
     text = f"/* lastro:{name} */ {body}" if mode in {Mode.READ, Mode.WRITE} else body
-    return Statement(name, dialect, text, mode, params, _declarations(header["returns"], where), scope, " ".join(why))
+    return Statement(name, dialect, text, mode, params, _declarations(header["returns"], where), scope, " ".join(why), language)
 
 
 @cache
@@ -220,8 +243,9 @@ class Statements:
         self._by_name: dict[str, Statement] = {}
         for statement in sorted(every if every is not None else load_all(), key=lambda item: item.dialect is not None):
             if statement.dialect in {None, dialect}:
-                whole = statement.mode in {Mode.READ, Mode.WRITE} and dialect is not Dialect.EMBEDDED
-                self._by_name[statement.name] = statement.in_one_map() if whole else statement
+                if statement.mode in {Mode.READ, Mode.WRITE}:
+                    statement = statement.by_range() if dialect is Dialect.EMBEDDED else statement.in_one_map()  # noqa: PLW2901
+                self._by_name[statement.name] = statement
 
     def __getitem__(self, name: str) -> Statement:
         return self._by_name[name]

@@ -40,3 +40,14 @@ async def lock_tenant(transaction: WriteTransaction, scope: AuthorizedScope) -> 
         # Gone: the request came with a key that was right a moment ago. What it wrote would be there for who makes the name anew.
         raise TenantBeingErased
     return LockedTenant(tombstones=bool(rows and rows[0]["tombstones"]))
+
+
+async def hold_tenant(transaction: WriteTransaction, scope: AuthorizedScope) -> None:
+    """The same for a write that changes nothing an answer could show, such as the trail of a read: the epoch stays as it is.
+
+    Raises:
+        TenantBeingErased: nothing of this tenant is written any more.
+    """
+    rows = await transaction.run("audit/hold_tenant", scope)
+    if not rows or rows[0]["erasing"]:
+        raise TenantBeingErased

@@ -45,8 +45,8 @@ async def refuse_erased(
     raise UnitErased().at(index=[unit.id for unit in batch].index(refused), id=refused)
 
 
-def _hashes(key: TombstoneKey, units: Sequence[ContextUnit]) -> list[tuple[str, str, str]]:
-    return [(key.of_id(unit.id), key.of_value(unit.content), key.of_value(unit.content, unit.metadata.agent_id)) for unit in units]
+def _hashes(key: TombstoneKey, units: Sequence[ContextUnit]) -> list[tuple[str, ...]]:
+    return [(key.of_id(unit.id), *key.of_values(unit.content, (None, unit.metadata.agent_id))) for unit in units]
 
 
 def made_from_erased(new: Sequence[ContextUnit], stored: Mapping[str, Row]) -> set[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Collection, Iterable, Mapping, Sequence
 from typing import cast
 
 from neo4j.exceptions import TransientError
@@ -16,7 +16,7 @@ from graph.model.errors import InvalidField, LowerTrustSupersedes, NotFound, Quo
 from graph.model.quota import Subject, shares_of
 from graph.model.scope import AuthorizedScope
 from graph.model.units import ContextUnit, EdgeType, Kind, Trust, UnitPage, WriteResult, digest_without_time
-from graph.order_keys import FOREVER_US, whole_range
+from graph.order_keys import FOREVER_US, session_place, whole_range
 from graph.preparation import Preparation, PreparedUnit
 from graph.quota_store import QuotaStore
 from graph.statements import Row
@@ -37,10 +37,10 @@ LINEAGE_LIMIT = 500
 class UnitStore:
     """Reads and writes units. Every method needs the scope of who is asking."""
 
-    def __init__(self, database: Database, tombstones: TombstoneKeys) -> None:
+    def __init__(self, database: Database, tombstones: TombstoneKeys, quotas: QuotaStore) -> None:
         self._database = database
         self._tombstones = tombstones
-        self._quotas = QuotaStore(database)
+        self._quotas = quotas
 
     async def write(self, scope: AuthorizedScope, batch: Preparation, token_limited: Sequence[Subject] = ()) -> WriteResult:
         """Store a batch whole: new units with their edges, in one transaction that holds the tenant's lock (U8, U9).
@@ -235,8 +235,31 @@ def _check_targets(batch: Sequence[ContextUnit], new: Sequence[ContextUnit], sto
                     raise LowerTrustSupersedes().at(index=position[unit.id], id=unit.id, field="relations")
 
 
-def _marked(row: dict[str, object]) -> dict[str, object]:
-    return {**row, "properties": {**cast("dict[str, object]", row["properties"]), "source_erased": True}}
+def _completed(item: PreparedUnit, places: Mapping[str, str], marked: Collection[str]) -> dict[str, object]:
+    """The row with what only the transaction knows of the unit."""
+    properties = cast("dict[str, object]", item.row["properties"])
+    if item.unit.id in marked:
+        properties = {**properties, "source_erased": True}
+    if item.unit.id in places:
+        properties = {**properties, "session_place": places[item.unit.id]}
+    return {**item.row, "properties": properties}
+
+
+async def _session_places(transaction: WriteTransaction, scope: AuthorizedScope, units: Sequence[ContextUnit]) -> dict[str, str]:
+    """A place in its session for each unit that has one, in the order of arrival."""
+    by_session: dict[str, list[str]] = defaultdict(list)
+    for unit in units:
+        if unit.metadata.session_id is not None:
+            by_session[unit.metadata.session_id].append(unit.id)
+    if not by_session:
+        return {}
+    asked = [{"id": session_id, "count": len(ids)} for session_id, ids in by_session.items()]
+    rows = await transaction.run("units/take_session_places", scope, sessions=asked)
+    return {
+        unit_id: session_place(scope.tenant_id, str(row["id"]), int(row["places"]) - len(by_session[str(row["id"])]) + number)
+        for row in rows
+        for number, unit_id in enumerate(by_session[str(row["id"])], start=1)
+    }
 
 
 async def _as_one(items: list[PreparedUnit]) -> AsyncIterator[list[PreparedUnit]]:
@@ -251,11 +274,11 @@ async def _create(
     stored: dict[str, Row],
 ) -> None:
     marked = made_from_erased(units, stored)
+    places = await _session_places(transaction, scope, units)
     async for part in parts:
         if part:
-            await transaction.run(
-                "units/create_units", scope, rows=[_marked(item.row) if item.unit.id in marked else item.row for item in part]
-            )
+            await transaction.run("units/create_units", scope, rows=[_completed(item, places, marked) for item in part])
+            await _link_entities(transaction, scope, part)
     await _link_memberships(transaction, scope, units)
     edges: dict[EdgeType, dict[tuple[str, str], None]] = defaultdict(dict)
     for unit in units:
@@ -276,6 +299,16 @@ async def _create(
     ]
     if results:
         await transaction.run("units/mark_results", scope, pairs=results)
+
+
+async def _link_entities(transaction: WriteTransaction, scope: AuthorizedScope, part: Sequence[PreparedUnit]) -> None:
+    """What new units speak of (S8)."""
+    mentions = [{"id": item.unit.id, "keys": list(item.entities.mentions)} for item in part if item.entities.mentions]
+    subjects = [{"id": item.unit.id, "keys": list(item.entities.about)} for item in part if item.entities.about]
+    if mentions:
+        await transaction.run("units/link_mentions", scope, rows=mentions)
+    if subjects:
+        await transaction.run("units/link_subjects", scope, rows=subjects)
 
 
 async def _link_memberships(transaction: WriteTransaction, scope: AuthorizedScope, units: Sequence[ContextUnit]) -> None:

@@ -36,6 +36,9 @@ from graph.model.units import Scope
 Result = TypeVar("Result")
 START_S = 240
 
+# Most tests need no vectors, and a model costs each service and command seconds; those that need one say so.
+os.environ.setdefault("LASTRO_EMBEDDER", "none")
+
 
 @cache
 def docker_answers() -> bool:
@@ -61,6 +64,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "engine_name" in metafunc.fixturenames:
         wanted = metafunc.config.getoption("--engine")
         metafunc.parametrize("engine_name", wanted or engine_names(), scope="session")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With several processes (`-n`), each engine's tests stay in one: an engine is started once, and tests of a module share what it holds."""
+    for item in items:
+        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
+        item.add_marker(pytest.mark.xdist_group(str(parameters.get("engine_name", "no engine"))))
 
 
 def make_engine(name: str, folder: Path) -> Engine:

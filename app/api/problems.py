@@ -58,6 +58,10 @@ STATUS: dict[str, int] = {
     "overloaded": 503,
     "database_unavailable": 503,
     "issuer_unavailable": 503,
+    "embedder_unavailable": 503,
+    "embedder_not_installed": 503,
+    "embedding_failed": 503,
+    "embedder_changed": 409,
     "database_busy": 503,
     # Also for storage: what helps is in the hint, and clients know this status.
     "quota_exceeded": 429,

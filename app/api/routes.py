@@ -127,7 +127,12 @@ async def readyz(request: Request, response: Response) -> dict[str, object]:
         "ms": readiness.ms,
         "problem": readiness.problem,
         "retention": readiness.retention,
+        "tiers": readiness.tiers,
+        "embedding": readiness.embedding,
+        "embedding_due": readiness.embedding_due,
+        "embedding_lag_s": readiness.embedding_lag_s,
         "usage": readiness.usage,
+        "ledger": readiness.ledger,
     }
 
 

@@ -100,6 +100,11 @@ def show_receipt(answer: ContextAnswer) -> None:
     tried = ", ".join(f"{attempt.strategy} {attempt.outcome} in {attempt.ms:.0f} ms" for attempt in receipt.attempts)
     times = ", ".join(f"{stage} {ms:.0f}" for stage, ms in receipt.timings_ms.items())
     output.out.print(Text(f"{receipt.strategy}: {receipt.why}; {tried}", style="dim"))
+    if (search := receipt.search) is not None:
+        said = f"searched: {search.found_by_text} by words, {search.found_by_vectors} by meaning ({search.vectors}), {search.neighbours} beside"
+        output.out.print(Text(f"{said}, {search.names_crossed} names crossed", style="dim"))
+        if search.words_dropped:
+            output.out.print(Text(f"not searched for: {output.printable(', '.join(search.words_dropped[:8]))} …", style="dim"))
     output.out.print(Text(f"times, ms: {times}   trace {receipt.trace_id}", style="dim"))
     for note in receipt.notes:
         output.out.print(Text(f"note: {note}", style="yellow"))

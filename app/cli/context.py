@@ -14,11 +14,11 @@ from app.cli.answer_view import show_answer
 from graph.model.answer import ContextAnswer
 from graph.model.base import as_domain_error
 from graph.model.errors import CommandRefused
-from graph.model.query import DEFAULT_BUDGET_TOKENS, DEFAULT_DEADLINE_MS, ContextQuery
+from graph.model.query import DEFAULT_BUDGET_TOKENS, DEFAULT_DEADLINE_MS, ContextQuery, StrategyName
 
 EXAMPLES = (
     "Examples:  lastro context --task incident-4711 --step 12 --budget 600 --model gpt-5.2   |   "
-    "lastro context --unit UNIT --model claude-opus-4-8 --json"
+    "lastro context --topic 'why is checkout slow?' --model claude-opus-4-8   |   lastro context --unit UNIT --json"
 )
 
 COLD_DEADLINE_MS = 20_000
@@ -29,7 +29,12 @@ def context(
     task: Annotated[str | None, typer.Option(help="Around this task.", show_default=False)] = None,
     step: Annotated[int | None, typer.Option(help="For this step of --task; later steps are left out.", show_default=False)] = None,
     unit: Annotated[str | None, typer.Option(help="Around this unit.", show_default=False)] = None,
-    session: Annotated[str | None, typer.Option(help="The newest of this session.", show_default=False)] = None,
+    session: Annotated[str | None, typer.Option(help="Of this session: what is hot, then the rest.", show_default=False)] = None,
+    topic: Annotated[
+        str | None,
+        typer.Option(help="About this: a question, some words, an identifier; alone or with one of the others.", show_default=False),
+    ] = None,
+    strategy: Annotated[StrategyName, typer.Option(help="How to look for it; the query decides by itself.")] = StrategyName.AUTO,
     budget: Annotated[int, typer.Option(help="Most tokens, in the model's own.")] = DEFAULT_BUDGET_TOKENS,
     model: Annotated[
         str | None, typer.Option(envvar="LASTRO_MODEL", help="Target model; without it no payload is made.", show_default=False)
@@ -59,6 +64,8 @@ def context(
         "step": step,
         "unit_id": unit,
         "session_id": session,
+        "topic": topic,
+        "strategy": strategy,
         "budget_tokens": budget,
         "model": model,
         "question": question,

@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from app.bootstrap import Lastro, running
 from app.cli import options, output
 from app.settings import EngineName, load_settings
-from graph.model.errors import LastroError
+from graph.model.errors import EmbedderUnavailable, EmbeddingFailed, LastroError
 from graph.schema import missing_indexes
 
 EXAMPLES = "Examples:  lastro doctor   |   lastro doctor --engine neo4j --json"
@@ -43,7 +43,7 @@ def doctor(
     if as_json:
         output.print_json({"healthy": not bad, "checks": [{"check": name, "state": state, "found": found} for name, state, found in rows]})
     else:
-        output.table(["check", "state", "found"], rows)
+        output.table(["check", "state", "found"], rows, wrap_last=True)
     if bad:
         sys.exit(1)
 
@@ -61,6 +61,7 @@ async def _of(lastro: Lastro) -> list[Row]:
     )
     statements = list(lastro.database.statements)
     rows.append(("statements", "ok", f"{len(statements)} for {lastro.database.statements.dialect}"))
+    rows.append(await _embeddings(lastro))
     for family in lastro.adapters.families():
         name = f"model {family.family}/{family.profile}".rstrip("/")
         if family.problem:
@@ -69,6 +70,23 @@ async def _of(lastro: Lastro) -> list[Row]:
         exact = family.method is not None and family.method != "estimate"
         rows.append((name, "ok" if exact else "warn", f"{family.method}: {family.tokenizer} ({family.tokenizer_source})"))
     return rows
+
+
+async def _embeddings(lastro: Lastro) -> Row:
+    """Whether search by meaning can be used, and what waits for it."""
+    by_meaning = await lastro.embedding.search_by_meaning()
+    if lastro.embedding.model is None:
+        return ("embeddings", "warn", by_meaning.note or "")
+    try:
+        await lastro.embedding.load()
+    except (EmbedderUnavailable, EmbeddingFailed) as error:
+        return ("embeddings", "bad", f"{error.message} {error.hint}")
+    state = await lastro.embeddings.state()
+    lag = await lastro.embeddings.lag(with_later=True)
+    waits = f"{lag.due} units wait, the first for {lag.oldest_s:.0f} s" if lag.due else "nothing waits"
+    if state is None:
+        return ("embeddings", "ok", f"{lastro.embedding.model}; the service has not embedded anything yet; {waits}")
+    return ("embeddings", "ok" if by_meaning.note is None else "warn", f"{by_meaning.note or state.model}; {waits}")
 
 
 def _package(name: str) -> Row:

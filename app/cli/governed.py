@@ -17,7 +17,7 @@ from app.cli.access import Target, opened
 from app.client import LastroClient
 from app.registry.registry import Credential
 from graph.model.base import Timestamp, as_domain_error
-from graph.model.errors import CommandRefused, NotFound
+from graph.model.errors import CommandRefused, Forbidden, NotFound
 from graph.model.quota import SubjectType, UsageQuery
 from graph.model.scope import AuthorizedScope
 
@@ -84,6 +84,12 @@ async def _refuse_another(client: LastroClient, tenant: str) -> None:
     except NotFound:
         raise CommandRefused(
             "The key belongs to another tenant than --tenant.", hint="Leave --tenant out, or use that tenant's key."
+        ) from None
+    except Forbidden:
+        # What the command itself needs may be less than it takes to ask for the tenant's name.
+        raise CommandRefused(
+            "Whether the key belongs to --tenant is told to admins and analysts.",
+            hint="Leave it out: through a service it is the key's own.",
         ) from None
 
 

@@ -9,7 +9,23 @@ from typing import Annotated
 
 import typer
 
-from app.cli import audit, context, demo, doctor, erasure, importing, keys, output, policy, quotas, serve, units
+from app.cli import (
+    audit,
+    context,
+    demo,
+    doctor,
+    erasure,
+    importing,
+    keys,
+    ledger,
+    output,
+    permissions,
+    policy,
+    quotas,
+    reembed,
+    serve,
+    units,
+)
 from graph.model.errors import DeadlineExceeded, EngineFailure, InvalidInput, LastroError, Unavailable
 
 app = typer.Typer(
@@ -30,10 +46,13 @@ app.add_typer(policy.app, name="policy")
 app.add_typer(policy.teams, name="team")
 app.add_typer(quotas.app, name="quotas")
 app.command(epilog=quotas.USAGE_EXAMPLES)(quotas.usage)
+app.command(epilog=ledger.EXAMPLES)(ledger.ledger)
 app.command(epilog=audit.EXAMPLES)(audit.audit)
 app.command(epilog=erasure.EXAMPLES)(erasure.erase)
 app.add_typer(erasure.app, name="retention")
+app.command(epilog=reembed.EXAMPLES)(reembed.reembed)
 app.command(epilog=doctor.EXAMPLES)(doctor.doctor)
+permissions.declare(app)
 
 
 @app.callback(invoke_without_command=True)

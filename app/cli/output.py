@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import orjson
 from pydantic import BaseModel
+from rich.cells import cell_len
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
@@ -16,6 +17,11 @@ from graph.model.errors import LastroError
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False)
+
+GAP = 2
+"""Spaces between two columns."""
+MOST_SHOWN = 2_000
+"""Characters of a cell that is wrapped."""
 
 EXIT_REFUSED = 1
 EXIT_USAGE = 2
@@ -28,24 +34,42 @@ def print_json(value: object) -> None:
     sys.stdout.write(orjson.dumps(plain, option=orjson.OPT_INDENT_2).decode() + "\n")
 
 
-def table(columns: Sequence[str], rows: Sequence[Sequence[object]], *, title: str | None = None, right: Sequence[int] = ()) -> None:
-    """Rows as a table; the last column takes what room is left and is cut, never wrapped."""
+def table(
+    columns: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    *,
+    title: str | None = None,
+    right: Sequence[int] = (),
+    wrap_last: bool = False,
+) -> None:
+    """Rows as a table that fits the terminal; what is too long is cut, but for a last column that is wrapped."""
+    # Text, not markup: what a unit says must not be able to style the terminal, nor move its cursor. Nothing that is shown needs more of it.
+    cells = [[printable(str(cell)[: MOST_SHOWN if wrap_last else out.width + 1]) for cell in row] for row in rows]
+    wanted = [max(cell_len(text) for text in texts) for texts in zip(columns, *cells, strict=True)]
+    widths = _fitting(wanted, out.width - GAP * (len(columns) - 1))
     shown = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for place, column in enumerate(columns):
-        last = place == len(columns) - 1
+    for place, (column, width) in enumerate(zip(columns, widths, strict=True)):
+        wrapped = wrap_last and place == len(columns) - 1
         shown.add_column(
             column,
             justify="right" if place in right else "left",
-            no_wrap=True,
-            overflow="ellipsis",
-            ratio=1 if last else None,
-            # One long id must not push the other columns out.
-            max_width=None if last else max(out.width * 2 // 5, 12),
+            no_wrap=not wrapped,
+            overflow="fold" if wrapped else "ellipsis",
+            width=width,
         )
-    for row in rows:
-        # Text, not markup: what a unit says must not be able to style the terminal, nor move its cursor.
-        shown.add_row(*(Text(printable(str(cell))) for cell in row))
+    for row in cells:
+        shown.add_row(*(Text(text) for text in row))
     out.print(shown)
+    if any(width < want for width, want in zip(widths[:-1], wanted[:-1], strict=True)):
+        err.print("What ends in … is cut; --json has all of it.")
+
+
+def _fitting(wanted: Sequence[int], room: int) -> list[int]:
+    """Widths of columns that take at most ``room`` together: the widest give way, so that one long id or text pushes no other column out."""
+    widths = list(wanted)
+    while sum(widths) > room and max(widths) > 1:
+        widths[widths.index(max(widths))] -= 1
+    return widths
 
 
 def printable(text: str) -> str:
@@ -63,6 +87,7 @@ def progress() -> Progress:
         TimeElapsedColumn(),
         console=err,
         transient=True,
+        disable=not err.is_terminal,
     )
 
 

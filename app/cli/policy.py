@@ -186,6 +186,7 @@ def explain(
             (item.rule if item.policy_id is None else f"policy {item.policy_id}", "yes" if item.opens else "no", item.why)
             for item in found.rules
         ],
+        wrap_last=True,
     )
 
 

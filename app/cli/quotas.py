@@ -126,6 +126,8 @@ def usage(
     target = Target(url, key, engine, data)
     if as_text and as_json:
         raise CommandRefused("--csv and --json are two forms of one answer.", hint="Give one of them.")
+    if subject_id is not None and subject_type is None:
+        raise CommandRefused("--id needs --type.", hint="For example --type agent --id triage")
     if own:
         _show_quotas(_run(lambda door: door.own_quotas(), target, tenant), as_json=as_json)
         return

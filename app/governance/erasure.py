@@ -52,7 +52,8 @@ class Erasure:
         if scope.principal.is_bound:
             raise Forbidden("A key that is bound to an organisation or assessment cannot erase the tenant.")
         if asked.tenant != scope.tenant_id:
-            raise InvalidField("The name that is repeated is not this tenant's.").at(field="tenant")
+            hint = "Repeat the name of the tenant that the key belongs to: no other can be erased with it."
+            raise InvalidField("The name that is repeated is not this tenant's.", hint=hint).at(field="tenant")
         await self._tenants.begin(scope, asked.reason)
 
     async def rest_of_tenant(self, scope: AuthorizedScope) -> AsyncIterator[ErasureLine]:

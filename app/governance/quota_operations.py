@@ -121,10 +121,11 @@ def as_csv(rows: list[UsageRow], *, header: bool) -> str:
         writer.writerow(COLUMNS)
     for row in rows:
         told = row.model_dump(mode="json")
-        told["subject_id"] = _plain(row.subject_id)
+        told["subject_id"] = as_cell(row.subject_id)
         writer.writerow(["" if told[name] is None else told[name] for name in COLUMNS])
     return text.getvalue()
 
 
-def _plain(cell: str) -> str:
+def as_cell(cell: str) -> str:
+    """A name as it can stand in a spreadsheet, which would take some for formulas."""
     return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")) else cell

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
 from graph.model.policy import MAX_PAIRS, Among, Policy, Standing
-from graph.model.scope import Principal, scope_key
+from graph.model.scope import FOREVER, Principal, scope_key
 from graph.model.units import ContextUnit, Kind, Scope, Trust
 
 ALL_KINDS = tuple(kind.value for kind in Kind)
@@ -18,7 +18,6 @@ PUBLISHED = tuple(trust.value for trust in Trust if trust.authority)
 """Trust levels that everybody in the same place may read: published reference data, and what a person approved."""
 NO_SESSION = ""
 NOWHERE = Scope()
-FOREVER = datetime.max.replace(tzinfo=UTC)
 
 
 @dataclass(slots=True)

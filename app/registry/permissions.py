@@ -21,12 +21,15 @@ class Action(StrEnum):
     MANAGE_QUOTAS = "manage_quotas"
     READ_USAGE = "read_usage"
     READ_OWN_USAGE = "read_own_usage"
+    READ_LEDGER = "read_ledger"
     READ_AUDIT = "read_audit"
 
 
 ALLOWED: dict[Role, frozenset[Action]] = {
     Role.ADMIN: frozenset(Action),
-    Role.PUBLISHER: frozenset({Action.WRITE_UNITS, Action.READ_UNITS, Action.READ_CONTEXT, Action.READ_OWN_USAGE}),
-    Role.AGENT: frozenset({Action.WRITE_UNITS, Action.READ_UNITS, Action.READ_CONTEXT, Action.ERASE_UNITS, Action.READ_OWN_USAGE}),
-    Role.ANALYST: frozenset({Action.READ_UNITS, Action.READ_CONTEXT, Action.READ_USAGE, Action.READ_OWN_USAGE}),
+    Role.PUBLISHER: frozenset({Action.WRITE_UNITS, Action.READ_UNITS, Action.READ_CONTEXT, Action.READ_OWN_USAGE, Action.READ_LEDGER}),
+    Role.AGENT: frozenset(
+        {Action.WRITE_UNITS, Action.READ_UNITS, Action.READ_CONTEXT, Action.ERASE_UNITS, Action.READ_OWN_USAGE, Action.READ_LEDGER}
+    ),
+    Role.ANALYST: frozenset({Action.READ_UNITS, Action.READ_CONTEXT, Action.READ_USAGE, Action.READ_OWN_USAGE, Action.READ_LEDGER}),
 }

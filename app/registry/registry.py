@@ -77,8 +77,9 @@ class Registry:
             bound=stored.bound,
             session_id=_checked_id(credential.session_id, "Lastro-Session"),
             model=_model_of(credential),
+            epoch=stored.epochs.all,
         )
-        return await self.with_standing(principal, stored.policy_epoch)
+        return await self.with_standing(principal, stored.epochs.policies)
 
     async def _identify_token(self, credential: Credential) -> Principal:
         """Who the JWT of an OIDC issuer says is asking. A tenant that does not exist is let in only where the first write may make it."""
@@ -96,15 +97,20 @@ class Registry:
             _model_of(credential),
             session_bound=told.session_id is not None,
         )
-        epoch = await self._store.policy_epoch(AuthorizedScope(principal, None, None))
-        if epoch is None and not self._tokens.creates_tenants:
-            raise Unauthenticated
-        return await self.with_standing(principal, epoch or 0)
+        epochs = await self._store.epochs(AuthorizedScope(principal, None, None))
+        if epochs is None:
+            if not self._tokens.creates_tenants:
+                raise Unauthenticated
+            return await self.with_standing(principal, 0)
+        return await self.with_standing(replace(principal, epoch=epochs.all), epochs.policies)
 
     async def with_standing(self, principal: Principal, epoch: int | None = None) -> Principal:
-        """The principal with its tenant's policies and teams. ``epoch`` is what was read with its key; it is looked up when there was none."""
+        """The principal with its tenant's policies and teams. ``epoch``, that of the policies, was read with its key; or is looked up."""
         scope = AuthorizedScope(principal, None, None)
-        standing = await self._standings.of(scope, (await self._store.policy_epoch(scope) or 0) if epoch is None else epoch)
+        if epoch is None:
+            found = await self._store.epochs(scope)
+            epoch = 0 if found is None else found.policies
+        standing = await self._standings.of(scope, epoch)
         return principal if standing is NO_STANDING else replace(principal, standing=standing)
 
     def authorize(self, principal: Principal, action: Action, credential: Credential | None = None) -> AuthorizedScope:
@@ -171,11 +177,11 @@ class Registry:
         self._seen.move_to_end(reader)
         while len(self._seen) > MOST_READERS:
             self._seen.popitem(last=False)
-        return AuthorizedScope(principal, organization_id, assessment_id, kept.sees)
+        return AuthorizedScope(principal, organization_id, assessment_id, kept.sees, kept.until)
 
     async def knows_tenant(self, scope: AuthorizedScope) -> bool:
         """Whether the scope's tenant was ever made here; with its first key, usually."""
-        return await self._store.policy_epoch(scope) is not None
+        return await self._store.epochs(scope) is not None
 
     async def ensure_tenant(self, scope: AuthorizedScope) -> None:
         """Make the tenant of a local scope known."""

@@ -8,16 +8,19 @@ from collections.abc import Awaitable, Callable
 from time import monotonic
 
 from adapters.registry import AdapterRegistry
-from app.governance.crossings import Crossings
+from app.governance.crossings import Crossings, foreign_units
+from app.governance.ledger import BudgetLedger, LedgerItem
 from app.governance.quotas import Quotas
+from app.governance.uses import Uses
 from app.registry.permissions import Action
 from app.registry.registry import Credential, Registry
+from app.router.cache import AnswerCache, Made, given
 from app.router.loading import load
 from app.router.planner import Plan, Planner
 from app.router.rendering import Presented, present
 from app.router.selection import rank, select
 from app.strategies.runner import Outcome, StrategyRunner
-from graph.model.answer import AnswerRelation, Consumption, ContextAnswer, Receipt, SelectedUnit
+from graph.model.answer import AnswerRelation, Consumption, ContextAnswer, LeftOutReason, Receipt, SelectedUnit
 from graph.model.query import ContextQuery
 from graph.model.scope import AuthorizedScope
 from graph.unit_store import UnitStore
@@ -38,6 +41,9 @@ class Router:
         adapters: AdapterRegistry,
         quotas: Quotas,
         crossings: Crossings,
+        uses: Uses,
+        cache: AnswerCache,
+        ledger: BudgetLedger,
     ) -> None:
         self._registry = registry
         self._planner = planner
@@ -46,6 +52,9 @@ class Router:
         self._adapters = adapters
         self._quotas = quotas
         self._crossings = crossings
+        self._uses = uses
+        self._cache = cache
+        self._ledger = ledger
 
     async def answer(self, read_query: Callable[[], Awaitable[ContextQuery]], credential: Credential) -> ContextAnswer:
         """Identity, permission, then the answer (R1). The query itself is read only once it is known who asks.
@@ -76,17 +85,35 @@ class Router:
         clock = clock or Clock()
         plan = self._planner.plan(query, scope, clock.started)
         clock.lap("plan")
+        async with self._cache.once(plan) as turn:
+            clock.lap("cache")
+            made = turn.made = turn.made or await self._make(plan, clock)
+        # What each answer is counted and written down for, whether it was made for this request or for another.
+        tokens, receipt = made.answer.consumption.tokens.value, made.answer.receipt
+        self._uses.note(scope, (unit.id for unit in made.answer.units))
+        await self._crossings.note_counted(scope, made.foreign)
+        await self._quotas.answered(scope, tokens)
+        cost = LedgerItem(query.task_id, plan.model, query.budget_tokens, tokens, made.tokens_left_out, turn.is_hit, receipt.fallback)
+        self._ledger.note(scope, cost)
+        clock.lap("note")
+        return given(made, turn.state, {**clock.laps, "total": clock.total_ms})
+
+    async def _make(self, plan: Plan, clock: Clock) -> Made:
+        """What the question has for an answer, from candidates to payload."""
         outcome = await self._strategies.run(plan)
         clock.lap("candidates")
-        loaded = await load(self._units, plan, rank(outcome.found.candidates, query))
+        loaded = await load(self._units, plan, rank(outcome.found.candidates, plan.query))
         clock.lap("load")
         selection = select(plan, loaded, plan.adapter.unit_tokens if plan.adapter is not None else lambda head: head.content_tokens)
         clock.lap("select")
         presented = present(plan, selection, self._adapters.tokenizers)
         clock.lap("render")
-        await self._crossings.note(scope, (item.unit for item in loaded.units.values()))
-        await self._quotas.answered(scope, presented.tokens.value)
-        return _answer(plan, outcome, presented, clock, complete=loaded.complete, shallow=selection.shallow)
+        answer = _answer(plan, outcome, presented, clock, complete=loaded.complete, shallow=selection.shallow)
+        return Made(
+            answer,
+            foreign=foreign_units(plan.scope, (item.unit for item in loaded.units.values())),
+            tokens_left_out=sum(item.tokens or 0 for item in presented.left_out if item.reason is LeftOutReason.BUDGET),
+        )
 
 
 class Clock:
@@ -126,7 +153,9 @@ def _answer(plan: Plan, outcome: Outcome, presented: Presented, clock: Clock, *,
         if relation.target_id in ids
     ]
     neutral = sum(item.stored.content_tokens for item in presented.chosen)
-    notes = [] if complete else ["Some chains of dependencies were longer than the bound; what hangs on them was left out."]
+    notes = list(outcome.found.notes)
+    if not complete:
+        notes.append("Some chains of dependencies were longer than the bound; what hangs on them was left out.")
     if presented.rendered is not None:
         notes += presented.rendered.notes
     if shallow:
@@ -141,6 +170,7 @@ def _answer(plan: Plan, outcome: Outcome, presented: Presented, clock: Clock, *,
         attempts=list(outcome.attempts),
         fallback=outcome.strategy is not plan.strategies[0],
         candidates=len(outcome.found.candidates),
+        search=outcome.found.search,
         hubs_sampled=outcome.found.hubs_sampled,
         left_out=list(presented.left_out[:MOST_LEFT_OUT]),
         left_out_counts=dict(Counter(item.reason.value for item in presented.left_out)),

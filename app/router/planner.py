@@ -33,9 +33,28 @@ ROUTES: dict[QueryType, Route] = {
     QueryType.AROUND_TASK: Route(
         StrategyName.TRAVERSAL, (StrategyName.RECENCY,), "around a task, what its newest units are linked to matters most"
     ),
-    QueryType.STEP: Route(StrategyName.TRAVERSAL, (StrategyName.RECENCY,), "for a step, what led to it matters most"),
-    QueryType.SESSION: Route(StrategyName.RECENCY, (), "of a session, the newest units matter most"),
+    QueryType.STEP: Route(
+        StrategyName.HYBRID, (StrategyName.TRAVERSAL, StrategyName.RECENCY), "for a step, what led to it and what shares its names matter"
+    ),
+    QueryType.SESSION: Route(StrategyName.TIERS, (StrategyName.RECENCY,), "of a session, what is recent or in use matters most"),
+    QueryType.TOPIC: Route(
+        StrategyName.RETRIEVAL, (StrategyName.TEXT,), "about a topic, what says the same or stands beside it matters most"
+    ),
+    QueryType.TOPIC_AROUND: Route(
+        StrategyName.HYBRID, (StrategyName.TEXT, StrategyName.RECENCY), "about a topic in a place, what fits both matters most"
+    ),
 }
+
+
+NEEDS: dict[StrategyName, tuple[str, ...]] = {
+    StrategyName.TRAVERSAL: ("unit_id", "task_id"),
+    StrategyName.RECENCY: ("unit_id", "task_id", "session_id"),
+    StrategyName.TIERS: ("session_id",),
+    StrategyName.RETRIEVAL: ("topic",),
+    StrategyName.TEXT: ("topic",),
+    StrategyName.HYBRID: ("unit_id", "task_id", "session_id", "topic"),
+}
+"""Fields of a query of which a strategy needs one to start from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +103,9 @@ class Planner:
         strategies, why = (route.strategy, *route.fallbacks), route.why
         if query.strategy is not StrategyName.AUTO and query.strategy is not route.strategy:
             strategies, why = (query.strategy, *(name for name in strategies if name is not query.strategy)), "the caller named it"
-            if query.strategy is StrategyName.TRAVERSAL and query_type is QueryType.SESSION:
-                raise QueryNotSupported("Traversal starts from a task or a unit.")
+            needed = NEEDS[query.strategy]
+            if not any(getattr(query, name) is not None for name in needed):
+                raise QueryNotSupported(f"The strategy {query.strategy} needs {' or '.join(needed)}.").at(field="strategy")
         model = query.model if query.model is not None else scope.principal.model
         adapter = self._adapter(model) if model is not None else None
         plan = Plan(
@@ -124,13 +144,13 @@ def type_of(query: ContextQuery) -> QueryType:
     Raises:
         QueryNotSupported: none or too many of them.
     """
-    if query.topic is not None:
-        raise QueryNotSupported("Search by topic is not part of this version.").at(field="topic")
     given = [name for name in ("unit_id", "task_id", "session_id") if getattr(query, name) is not None]
     if query.step is not None:
         if given != ["task_id"]:
             raise QueryNotSupported("A step belongs to a task: give task_id with it, and neither unit_id nor session_id.")
-        return QueryType.STEP
+        return QueryType.TOPIC_AROUND if query.topic is not None else QueryType.STEP
+    if query.topic is not None and len(given) <= 1:
+        return QueryType.TOPIC_AROUND if given else QueryType.TOPIC
     match given:
         case ["unit_id"]:
             return QueryType.AROUND_UNIT

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.governance.admission import Refused, admit, current
+from app.router.duplicates import Texts
 from app.router.loading import Loaded, decided_by, depended_on
 from app.router.planner import Plan
 from graph.model.answer import LeftOut, LeftOutReason, PathStep
@@ -78,7 +80,7 @@ def select(plan: Plan, loaded: Loaded, unit_tokens: Callable[[Candidate], int]) 
     picker = _Picker(plan.query, loaded)
     chosen: set[str] = set()
     refused: set[str] = set()
-    texts: set[tuple[Kind, Trust, str]] = set()
+    texts: defaultdict[tuple[Kind, Trust], Texts] = defaultdict(Texts)
     for pick, item in enumerate(_with_superseders(loaded.considered, picker, refused, selection)):
         if item.id in chosen:
             continue
@@ -88,8 +90,7 @@ def select(plan: Plan, loaded: Loaded, unit_tokens: Callable[[Candidate], int]) 
             continue
         stored = loaded.units[item.id]
         # Not across trust: the same words of an agent must not stand in for a rule.
-        same = (stored.unit.kind, stored.unit.trust, stored.unit.content)
-        if len(block) == 1 and same in texts:
+        if len(block) == 1 and texts[stored.unit.kind, stored.unit.trust].hold(stored.unit.content):
             selection.left_out.append(LeftOut(id=item.id, reason=LeftOutReason.DUPLICATE))
             continue
         new = [member for member in block if member not in chosen]
@@ -100,7 +101,7 @@ def select(plan: Plan, loaded: Loaded, unit_tokens: Callable[[Candidate], int]) 
         for member in new:
             chosen.add(member)
             member_unit = loaded.units[member]
-            texts.add((member_unit.unit.kind, member_unit.unit.trust, member_unit.unit.content))
+            texts[member_unit.unit.kind, member_unit.unit.trust].add(member_unit.unit.content)
             own = member == item.id
             selection.chosen.append(
                 Chosen(

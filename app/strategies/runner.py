@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from time import monotonic
 
 from app.router.planner import FALLBACK_SHARE, MOST_OF_DEADLINE, Plan
-from app.strategies import recency, traversal
+from app.strategies import hybrid, recency, tiers, traversal
+from app.strategies.retrieval import Retrieval
 from graph.context_store import ContextStore
 from graph.model.answer import Attempt
 from graph.model.candidates import Found
 from graph.model.errors import DeadlineExceeded
 from graph.model.query import StrategyName
+from graph.tier_store import TierStore
 from graph.unit_store import UnitStore
 
 Strategy = Callable[[Plan, float], Awaitable[Found]]
@@ -30,10 +32,14 @@ class Outcome:
 class StrategyRunner:
     """Knows each strategy by its name."""
 
-    def __init__(self, store: ContextStore, units: UnitStore) -> None:
+    def __init__(self, store: ContextStore, units: UnitStore, tier_store: TierStore, retrieval: Retrieval) -> None:
         self._by_name: dict[StrategyName, Strategy] = {
+            StrategyName.RETRIEVAL: retrieval.search,
+            StrategyName.TEXT: retrieval.words,
+            StrategyName.HYBRID: lambda plan, deadline_s: hybrid.combined(self._by_name, retrieval, plan, deadline_s),
             StrategyName.TRAVERSAL: lambda plan, deadline_s: traversal.traverse(store, plan, deadline_s),
             StrategyName.RECENCY: lambda plan, deadline_s: recency.newest(store, units, plan, deadline_s),
+            StrategyName.TIERS: lambda plan, deadline_s: tiers.by_tier(tier_store, plan, deadline_s),
         }
 
     async def run(self, plan: Plan) -> Outcome:

@@ -23,9 +23,8 @@ from collections import deque
 from pathlib import Path
 from typing import Any, Final
 
-import httpx2
-
 from graph.engines.base import Address
+from graph.engines.sql import SqlDoor
 from graph.model.errors import EngineFailure, EngineFolderInUse, EngineNotInstalled, EngineStartFailed
 
 USER: Final = "root"
@@ -62,7 +61,7 @@ class EmbeddedEngine:
         self._steady = asyncio.Event()
         self._came_back = False
         self._restarts: deque[float] = deque(maxlen=RESTARTS_PER_MINUTE)
-        self._http: httpx2.AsyncClient | None = None
+        self._sql: SqlDoor | None = None
 
     @property
     def alive(self) -> bool:
@@ -81,7 +80,7 @@ class EmbeddedEngine:
         async with self._turn:
             if self._address is not None and self._supervisor is not None and not self._supervisor.done():
                 return self._address
-            await self._close_http()
+            await self._close_sql()
             prepare(self._folder)
             self._child, self._ports = await self._launch((0, 0))
             bolt, http = self._ports
@@ -108,7 +107,7 @@ class EmbeddedEngine:
             self._steady.set()
             if child is not None:
                 await end(child)
-            await self._close_http()
+            await self._close_sql()
 
     async def restarted(self) -> bool:
         if self._address is not None:
@@ -126,32 +125,14 @@ class EmbeddedEngine:
         """
         if self._address is None or self._address.http_uri is None:
             raise EngineFailure("The embedded engine is not started.")
-        if self._http is None:
-            self._http = httpx2.AsyncClient(
-                base_url=self._address.http_uri,
-                auth=(self._address.user, self._address.password),
-                timeout=None,  # one deadline for the whole call, below
-                trust_env=False,  # a proxy has no business between a process and its child
-            )
-        body = {"language": "sql", "command": command}
-        try:
-            async with asyncio.timeout(deadline_s):
-                answer = await self._http.post(f"/api/v1/command/{DATABASE}", json=body)
-        except TimeoutError:
-            raise EngineFailure(f"A command on the embedded engine was not done within {deadline_s:g} s.") from None
-        except httpx2.HTTPError as unanswered:
-            raise EngineFailure("The embedded engine does not answer by HTTP.") from unanswered
-        said: Any = answer.json() if answer.headers.get("content-type", "").startswith("application/json") else {}
-        if not answer.is_success:
-            raise EngineFailure(f"The embedded engine refused a command: HTTP {answer.status_code}, {said.get('exception', 'no reason')}.")
-        if said.get("truncated"):
-            raise EngineFailure("The answer of the embedded engine was cut short.", hint="Add a LIMIT to the command.")
-        return said["result"]
+        if self._sql is None:
+            self._sql = SqlDoor(self._address)
+        return await self._sql.run(command, deadline_s)
 
-    async def _close_http(self) -> None:
-        if self._http is not None:
-            await self._http.aclose()
-            self._http = None
+    async def _close_sql(self) -> None:
+        if self._sql is not None:
+            await self._sql.close()
+            self._sql = None
 
     async def _supervise(self, child: Process) -> None:
         while True:

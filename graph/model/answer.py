@@ -26,7 +26,9 @@ class SelectedUnit(ContextUnit):
 
     relevance_score: float = Field(description="0 to 1 within this answer.")
     path: list[PathStep] = Field(default_factory=list[PathStep], description="How it was reached; empty for a starting point.")
-    reason: str = Field(description="start, reached, rule, required, pair, superseder or recent.")
+    reason: str = Field(
+        description="start, reached, rule, required, pair, superseder, recent, text, meaning, neighbour, name, or the tier: hot, warm or cold."
+    )
 
 
 class AnswerRelation(Model):
@@ -112,6 +114,26 @@ class Attempt(Model):
     reason: str = ""
 
 
+class SearchReceipt(Model):
+    """What a search for a topic did. Counts are of units that the caller may see."""
+
+    words_dropped: list[str] = Field(
+        default_factory=list[str],
+        description="Words of the topic that were not searched for, since it has too many; its most telling are. At most 100.",
+    )
+    words_dropped_count: int = 0
+    found_by_text: int = Field(description="Units that hold some of the words.")
+    text_complete: bool = Field(description="false when more units hold some of the words than were looked at.")
+    vectors: str = Field(
+        description="off, exact (all were compared), index, or index_over_fetch (asked for more until enough could be seen)."
+    )
+    found_by_vectors: int
+    vectors_complete: bool = Field(description="false when a bound or the time ended the search by meaning.")
+    neighbours: int = Field(description="Units that came in since they stand beside found ones.")
+    names_crossed: int = Field(description="Names that found units share with others.")
+    embedding_ms: float = Field(description="What the vector of the topic took.")
+
+
 class Receipt(Model):
     """How the answer came about (R5)."""
 
@@ -122,6 +144,7 @@ class Receipt(Model):
     attempts: list[Attempt]
     fallback: bool = Field(description="true when the strategy first chosen did not answer in time.")
     candidates: int
+    search: SearchReceipt | None = None
     hubs_sampled: bool = Field(description="true when a neighbourhood was larger than the bound and only its newest part was read.")
     left_out: list[LeftOut] = Field(description="At most 50, best first.")
     left_out_counts: dict[str, int]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from graph.model.answer import PathStep
+from graph.model.answer import PathStep, SearchReceipt
 from graph.model.units import EdgeType, EpistemicStatus, Kind, Trust
 
 
@@ -42,3 +42,7 @@ class Found:
 
     candidates: tuple[Candidate, ...] = field(default=())
     hubs_sampled: bool = False
+    search: SearchReceipt | None = None
+    """What was searched, where something was."""
+    notes: tuple[str, ...] = ()
+    """For the receipt: what could not be done, and why."""

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import lru_cache
 
@@ -58,8 +58,12 @@ class TombstoneKey:
 
     def of_value(self, content: str, agent_id: str | None = None) -> str:
         """The hash of a content, the same for all its spellings: for the whole tenant, or as one agent's."""
-        what = b"value\0" if agent_id is None else b"value of\0" + agent_id.encode() + b"\0"
-        return self._hash(what, normalised_value(content))
+        return self.of_values(content, (agent_id,))[0]
+
+    def of_values(self, content: str, agent_ids: Sequence[str | None]) -> list[str]:
+        """``of_value`` for each of these: a content is normalised once, which takes longer than its hashes."""
+        value = normalised_value(content)
+        return [self._hash(b"value\0" if agent_id is None else b"value of\0" + agent_id.encode() + b"\0", value) for agent_id in agent_ids]
 
     def _hash(self, what: bytes, text: str) -> str:
         return hmac.digest(self._key, what + text.encode(), hashlib.sha256).hex()

@@ -356,6 +356,30 @@ class IssuerUnavailable(Unavailable):
     hint = "Nothing was done. Try again after the time given in Retry-After; API keys go on working."
 
 
+class EmbedderUnavailable(Unavailable):
+    code = "embedder_unavailable"
+    message = "The embedding model cannot be used now."
+    hint = "Units are found by their words meanwhile, and embedded later by themselves. `lastro doctor` says more."
+
+
+class EmbedderNotInstalled(EmbedderUnavailable):
+    code = "embedder_not_installed"
+    message = "The embedder that LASTRO_EMBEDDER names is not installed."
+    hint = "Install its extra, or set LASTRO_EMBEDDER to bundled or none."
+
+
+class EmbeddingFailed(Unavailable):
+    code = "embedding_failed"
+    message = "The embedding model gave no usable vector for a text."
+    hint = "The unit is found by its words. `lastro reembed` tries again."
+
+
+class EmbedderChanged(Conflict):
+    code = "embedder_changed"
+    message = "The graph holds vectors of another model than the one that is set."
+    hint = "Run `lastro reembed`, or set LASTRO_EMBEDDER back."
+
+
 class QuotaExceeded(LastroError):
     """A limit of a quota would be passed. ``quota`` says which, for programs; it holds names and numbers of the caller's own tenant."""
 

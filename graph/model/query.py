@@ -22,6 +22,14 @@ class StrategyName(StrEnum):
     """From a task or unit along weighted edges."""
     RECENCY = "recency"
     """The newest units of the session or task; the simplest strategy, and the fallback of others."""
+    RETRIEVAL = "retrieval"
+    """Search by words and by meaning, with what stands beside and what shares a name."""
+    TEXT = "text"
+    """Search by words alone; the fallback of retrieval."""
+    HYBRID = "hybrid"
+    """Traversal, tiers and retrieval in one, each as far as the query gives it something to start from."""
+    TIERS = "tiers"
+    """What is hot in the session, then what is warm, then what is cold; the newest first in each."""
 
 
 class QueryType(StrEnum):
@@ -31,10 +39,13 @@ class QueryType(StrEnum):
     AROUND_TASK = "around_task"
     STEP = "step"
     SESSION = "session"
+    TOPIC = "topic"
+    TOPIC_AROUND = "topic_around"
+    """A topic together with a unit, task, step or session."""
 
 
 class ContextQuery(Model):
-    """The body of ``POST /v1/context``. Which of task_id, unit_id, session_id and step are given decides the query's type."""
+    """The body of ``POST /v1/context``. Which of task_id, unit_id, session_id, topic and step are given decides the query's type."""
 
     task_id: Id | None = None
     unit_id: Id | None = None
@@ -42,8 +53,8 @@ class ContextQuery(Model):
     step: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = Field(
         default=None, description="The step of task_id that is about to be taken; later steps of that task are left out."
     )
-    topic: Annotated[Text, Field(max_length=20_000)] | None = Field(
-        default=None, description="Anything about a topic. Refused with query_not_supported until search is part of Lastro."
+    topic: Annotated[Text, Field(max_length=200_000)] | None = Field(
+        default=None, description="Anything about a topic: a question, some words, an identifier; alone, or with one of the others."
     )
     strategy: StrategyName = StrategyName.AUTO
     budget_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = Field(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from enum import StrEnum
 
 from graph.model.policy import NO_STANDING, Standing
 from graph.model.units import Scope, Trust
 
+FOREVER = datetime.max.replace(tzinfo=UTC)
 RESERVED_PREFIX = "lastro:"
 """Names of tenants that the service keeps for itself begin with this."""
 
@@ -65,6 +67,8 @@ class Principal:
     """Whether the session came with the proof of identity, and not from a header that may say any."""
     standing: Standing = field(default=NO_STANDING, repr=False)
     """The tenant's policies and teams at the time of the request."""
+    epoch: int | None = field(default=None, repr=False)
+    """The tenant's, read together with the proof of identity: how often it was changed. None when it was not read."""
 
     @property
     def is_bound(self) -> bool:
@@ -94,7 +98,7 @@ class AuthorizedScope:
     Every statement that touches units takes its ``parameters``, so a read without a tenant cannot be written by accident.
     """
 
-    __slots__ = ("assessment_id", "organization_id", "principal", "sees")
+    __slots__ = ("assessment_id", "holds_until", "organization_id", "principal", "sees")
 
     def __init__(
         self,
@@ -102,12 +106,15 @@ class AuthorizedScope:
         organization_id: str | None,
         assessment_id: str | None,
         sees: Mapping[str, object] | None = None,
+        holds_until: datetime = FOREVER,
     ) -> None:
         self.principal = principal
         self.organization_id = organization_id
         self.assessment_id = assessment_id
         self.sees = dict(sees or {})
         """What is seen, by scope key; see ``app.registry.grants``. Nothing, when it is not said."""
+        self.holds_until = holds_until
+        """When the next of the policies ends that decide about it."""
 
     @property
     def tenant_id(self) -> str:

@@ -185,7 +185,7 @@ class Metadata(Model):
         Field(max_length=MAX_PROVENANCE),
     ] = Field(default_factory=list[ProvenanceSource])
     relevance_score: Annotated[float, Field(ge=0, le=1)] | None = None
-    tier: Tier = Tier.HOT
+    tier: Tier = Field(default=Tier.HOT, description="Where it begins, on writing; where it stands now, on reading.")
     tool: Tool | None = None
     source_erased: bool = Field(
         default=False,

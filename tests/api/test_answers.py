@@ -10,7 +10,7 @@ from typing import Any, cast
 import httpx2
 import pytest
 from api.wire import CLAUDE, GPT, ask, call, ids, inquire, listed, of_all_sessions, read, refused, result, send, stored, tokens_of_chat
-from conftest import edge, unit
+from conftest import Service, edge, unit
 
 REASONS = {"budget", "superseded", "retracted", "expired", "permission", "trust", "quarantined", "duplicate", "incomplete"}
 
@@ -110,9 +110,13 @@ def test_the_model_of_the_header_is_taken_when_the_query_names_none(task: httpx2
     assert ask(task, task_id="t", model=GPT)["rendered"]["model"] == GPT
 
 
-def test_the_same_query_gives_the_same_answer(task: httpx2.Client) -> None:
+def test_the_same_query_gives_the_same_answer(service: Service, task: httpx2.Client) -> None:
+    """Also when it is made anew; see test_cache for when it is not."""
     for query in ({"task_id": "t", "step": 20}, {"unit_id": "u07"}, {"session_id": "session-1"}, {"task_id": "t"}):
-        first, second = (ask(task, **query, model=GPT, budget_tokens=900) for _ in range(2))
+        first = ask(task, **query, model=GPT, budget_tokens=900)
+        service.lastro.cache.clear()
+        second = ask(task, **query, model=GPT, budget_tokens=900)
+        assert second["receipt"]["cache"] == "miss"
         assert timeless(first) == timeless(second)
         assert first["receipt"]["trace_id"] != second["receipt"]["trace_id"]
 
@@ -148,14 +152,14 @@ def test_a_receipt_says_how_the_answer_came_about(task: httpx2.Client) -> None:
         "around_task": ({"task_id": "t"}, "traversal"),
         "step": ({"task_id": "t", "step": 3}, "traversal"),
         "around_unit": ({"unit_id": "u05"}, "traversal"),
-        "session": ({"session_id": "session-1"}, "recency"),
+        "session": ({"session_id": "session-1"}, "tiers"),
     }
     for name, (query, strategy) in types.items():
         receipt = ask(task, **query, model=GPT)["receipt"]
         assert (receipt["query_type"], receipt["strategy"], receipt["fallback"]) == (name, strategy, False)
         assert receipt["attempts"][0] | {"ms": 0} == {"strategy": strategy, "outcome": "answered", "ms": 0, "reason": ""}
         assert receipt["why"]
-        stages = {"identify", "authorize", "quota", "read", "plan", "candidates", "load", "select", "render", "total"}
+        stages = {"identify", "authorize", "quota", "read", "plan", "cache", "candidates", "load", "select", "render", "note", "total"}
         assert set(receipt["timings_ms"]) == stages
         assert sum(receipt["timings_ms"][stage] for stage in stages - {"total"}) <= receipt["timings_ms"]["total"] + 1
         assert receipt["deadline_ms"] == 20_000

@@ -33,7 +33,7 @@ QUERIES: dict[str, tuple[dict[str, Any], int, str, str | None]] = {
     "nothing asked": ({"task_id": None}, 422, "query_not_supported", None),
     "two things asked": ({"unit_id": "u"}, 422, "query_not_supported", None),
     "session and task": ({"session_id": "s"}, 422, "query_not_supported", None),
-    "walk of a session": ({"task_id": None, "session_id": "s", "strategy": "traversal"}, 422, "query_not_supported", None),
+    "walk of a session": ({"task_id": None, "session_id": "s", "strategy": "traversal"}, 422, "query_not_supported", "strategy"),
     "unknown strategy": ({"strategy": MARK}, 422, "invalid_field", "strategy"),
     "unknown kind": ({"kinds": [MARK]}, 422, "unknown_kind", "kinds.0"),
     "no kinds": ({"kinds": []}, 422, "invalid_field", "kinds"),

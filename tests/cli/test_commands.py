@@ -149,7 +149,9 @@ def test_units_are_listed_shown_and_walked(remote: Shell) -> None:
 
 
 def test_what_people_read_fits_the_terminal(remote: Shell) -> None:
-    assert "before" in fits(remote("units", "list", "--task", "t"))
+    listed = remote("units", "list", "--task", "t")
+    assert re.search(r"before +observation +1 +boss +The checkout", fits(listed)), "a long id or content pushes no column out"
+    assert "--json has all of it" in listed.stderr
     assert "a-unit-with-a-very-long-name" in fits(remote("units", "show", LONG_ID))
     walked = fits(remote("units", "lineage", "after"))
     assert re.search(r"after +causation +before", walked)

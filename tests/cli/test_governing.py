@@ -23,7 +23,7 @@ LASTRO = Path(sys.executable).with_name("lastro")
 
 def lastro(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LASTRO_")}
-    told = kept | {"COLUMNS": "80"} | environment
+    told = kept | {"COLUMNS": "80", "LASTRO_EMBEDDER": "none"} | environment
     return subprocess.run([LASTRO, *arguments], env=told, capture_output=True, text=True, timeout=120, check=False)
 
 

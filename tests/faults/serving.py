@@ -52,7 +52,7 @@ class Serving:
 
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("LASTRO_")}
-        return {**kept, "LASTRO_DATA": str(self.folder), "LASTRO_EMBEDDED_HEAP_MB": "256"}
+        return {**kept, "LASTRO_DATA": str(self.folder), "LASTRO_EMBEDDED_HEAP_MB": "256", "LASTRO_EMBEDDER": "none"}
 
     def make_key(self) -> None:
         """With the command that makes the first key of a store, before any service runs."""

@@ -15,6 +15,7 @@ from conftest import unit
 
 from adapters.registry import AdapterRegistry
 from app.router.planner import FALLBACK_SHARE, MOST_OF_DEADLINE, Plan, Planner
+from app.strategies.retrieval import Retrieval
 from app.strategies.runner import StrategyRunner
 from graph.model.candidates import Found
 from graph.model.errors import DatabaseUnavailable, DeadlineExceeded, NotFound
@@ -44,7 +45,7 @@ def plan_of(deadline_ms: int = 400, **query: Any) -> Plan:
 
 def runner_of(**strategies: Answering) -> StrategyRunner:
     """A runner whose strategies are these."""
-    runner = StrategyRunner(cast("Any", None), cast("Any", None))
+    runner = StrategyRunner(cast("Any", None), cast("Any", None), cast("Any", None), cast("Any", Retrieval.__new__(Retrieval)))
     vars(runner)["_by_name"] = {StrategyName(name): strategy for name, strategy in strategies.items()}
     return runner
 

@@ -21,10 +21,13 @@ class Store:
         self._database = database
 
     def rows(self, text: str, **values: Any) -> list[dict[str, Any]]:
-        with self._driver.session(database=self._database) as session, session.begin_transaction() as transaction:  # pyright: ignore[reportUnknownMemberType]
-            found = [record.data() for record in transaction.run(text, values)]  # type: ignore[arg-type]
-            transaction.commit()
-        return found
+        """All rows of a statement; tried again when a job of the service changed the same nodes."""
+
+        def work(transaction: neo4j.ManagedTransaction) -> list[dict[str, Any]]:
+            return [record.data() for record in transaction.run(text, values)]  # type: ignore[arg-type]
+
+        with self._driver.session(database=self._database) as session:  # pyright: ignore[reportUnknownMemberType]
+            return session.execute_write(work)
 
     def places_of(self, marker: str) -> list[str]:
         """Every property of a node or edge that holds the marker, whatever its label, and every label or type that does."""

@@ -180,7 +180,7 @@ def test_readyz_tells_when_nobody_writes_usage_down(service: Service) -> None:
 
     async def work() -> tuple[str, str]:
         meter = UsageMeter(lastro.quota_store)
-        health = Health(lastro.engine, lastro.database, meter, lastro.retention_job)
+        health = Health(lastro.engine, lastro.database, meter, lastro.retention_job, lastro.tiering_job, lastro.ledger, lastro.embedding)
         before = {task for task in asyncio.all_tasks() if task.get_name() == "writing usage down"}
         async with meter.running():
             (task,) = {task for task in asyncio.all_tasks() if task.get_name() == "writing usage down"} - before

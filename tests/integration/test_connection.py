@@ -225,7 +225,7 @@ async def written(store: UnitStore, scope: AuthorizedScope, *units: ContextUnit)
 
 def test_writers_of_one_tenant_all_succeed(service: Service, scope: AuthorizedScope) -> None:
     """The tenant, its task and its session are new: all of them meet at the same nodes."""
-    store = UnitStore(service.lastro.database, TombstoneKeys(bytes(32)))
+    store = UnitStore(service.lastro.database, TombstoneKeys(bytes(32)), service.lastro.quota_store)
 
     async def write(writer: int) -> int:
         units = [unit(f"w{writer}-0"), *(unit(f"w{writer}-{n}", f"w{writer}-{n - 1}") for n in range(1, 10))]
@@ -241,7 +241,7 @@ def test_writers_of_one_tenant_all_succeed(service: Service, scope: AuthorizedSc
 
 
 def test_writers_of_the_same_units_store_them_once(service: Service, scope: AuthorizedScope) -> None:
-    store = UnitStore(service.lastro.database, TombstoneKeys(bytes(32)))
+    store = UnitStore(service.lastro.database, TombstoneKeys(bytes(32)), service.lastro.quota_store)
 
     async def write() -> tuple[int, int]:
         result = await written(store, scope, unit("a"), unit("b", "a"))

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx2
-from api.wire import send, stored
+from api.wire import ask, send, stored
 from conftest import Service, edge, unit
 
 from graph.model.scope import Role
@@ -76,6 +76,8 @@ Probe = Callable[[Names], Sequence[Asked]]
 
 def _queries(names: Names) -> list[dict[str, Any]]:
     deadline = {"budget_tokens": 4_000, "deadline_ms": 20_000, "model": GPT}
+    mark = names.units[0].split("-")[0]
+    topics = [f"What looks as it was, never by day, in {names.task}?", f"What does {mark} say of {mark}_tool?"]
     return [
         *({"unit_id": name, **deadline} for name in names.units),
         {"unit_id": names.units[0], "strategy": "recency", **deadline},
@@ -83,7 +85,12 @@ def _queries(names: Names) -> list[dict[str, Any]]:
         {"task_id": names.task, "step": 9, "include_history": True, **deadline},
         {"task_id": names.task, "strategy": "recency", **deadline},
         {"session_id": names.session, **deadline},
+        {"session_id": names.session, "strategy": "recency", **deadline},
         {"session_id": names.session, "unit_id": names.units[0], **deadline},
+        *({"topic": topic, **deadline} for topic in topics),
+        {"topic": topics[0], "strategy": "text", **deadline},
+        {"topic": topics[0], "task_id": names.task, **deadline},
+        {"topic": topics[1], "session_id": names.session, "include_history": True, **deadline},
     ]
 
 
@@ -140,6 +147,13 @@ PROBES: dict[Door, Probe] = {
         Asked("GET", "/v1/usage", {"subject_type": "session", "subject_id": names.session, "format": "csv"}),
     ],
     ("GET", "/v1/usage/me"): lambda _: [Asked("GET", "/v1/usage/me")],
+    ("GET", "/v1/ledger"): lambda names: [
+        # Whoever tries this has asked for the other names before, and may see that.
+        Asked("GET", "/v1/ledger", {"group_by": "model,hour"}),
+        Asked("GET", "/v1/ledger", {"task_id": f"{names.task}-asked"}),
+        Asked("GET", "/v1/ledger", {"task_id": f"{names.task}-asked", "agent_id": names.agent, "format": "csv"}),
+        Asked("GET", "/v1/ledger", {"model": f"{GPT}-{names.task}", "group_by": "agent,session,task", "format": "ndjson"}),
+    ],
     ("GET", "/v1/audit"): lambda _: [Asked("GET", "/v1/audit", {"limit": "200"})],
     ("GET", "/v1/audit/export"): lambda _: [Asked("GET", "/v1/audit/export")],
     ("DELETE", "/v1/units/{unit_id:path}"): lambda names: [Asked("DELETE", f"/v1/units/{name}") for name in names.units],
@@ -162,6 +176,9 @@ def build(service: Service) -> World:
     admin = service.key(tenant, "MARKadmin", Role.ADMIN)
     with service.client(service.key(tenant, names.agent), session=names.session) as writer, service.client(admin) as manager:
         stored(writer, *_units(names, f"MARK{mark}"))
+        ask(writer, task_id=f"{names.task}-asked", model=f"{GPT}-{names.task}")
+        ask(writer, task_id=names.task, model=GPT)
+        service.run(service.lastro.ledger.flush())
         with service.client(service.key(tenant, names.agent), session=names.session, organization=names.organization) as inside:
             stored(inside, unit(names.units[4], f"In a place of its own: MARK{mark}.", task_id=names.task))
         policy = send(manager, "/v1/policies", {"kinds": ["decision"], "to": {"agents": ["nobody"]}, "reason": f"MARK{mark} why"}).json()[
@@ -289,7 +306,10 @@ def mutated(service: Service, name: str, change: Callable[[str], str]) -> Genera
     every = [replace(item, text=change(item.text)) if item.name == name else item for item in load_all()]
     assert every != load_all(), "the mutation changes something"
     database.statements = Statements(kept.dialect, every)
+    # What was answered by the right statement must not hide the wrong one, nor the other way round.
+    service.lastro.cache.clear()
     try:
         yield
     finally:
         database.statements = kept
+        service.lastro.cache.clear()

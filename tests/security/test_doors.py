@@ -46,6 +46,7 @@ DOORS: dict[tuple[str, str], Action | str] = {
     ("DELETE", "/v1/quotas/{subject_type}/{subject_id:path}"): Action.MANAGE_QUOTAS,
     ("GET", "/v1/usage"): Action.READ_USAGE,
     ("GET", "/v1/usage/me"): Action.READ_OWN_USAGE,
+    ("GET", "/v1/ledger"): Action.READ_LEDGER,
     ("GET", "/v1/audit"): Action.READ_AUDIT,
     ("GET", "/v1/audit/export"): Action.READ_AUDIT,
     # The neutral format, the addresses and whether the service is up are the same for everybody and say nothing of any tenant.

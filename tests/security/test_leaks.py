@@ -52,6 +52,11 @@ def every_tenant(text: str) -> str:
     return re.sub(r"(\w+)\.tenant_id = \$tenant_id", "true", text)
 
 
+def of_anybody(text: str) -> str:
+    """The full-text index is asked for the words alone, and not for who may see them."""
+    return re.sub(r"(\$(?:parameters\.)?query)\b", r"split(\1, ' +access:')[0]", text)
+
+
 LEAKS: dict[str, tuple[str, Callable[[str], str], Door, str]] = {
     "reading one": ("units/read_units_by_id", everybody, ("GET", "/v1/units/{unit_id:path}"), OTHER_AGENT),
     "listing": ("units/list_units_by_tenant", everybody, ("GET", "/v1/units"), OTHER_AGENT),
@@ -59,6 +64,15 @@ LEAKS: dict[str, tuple[str, Callable[[str], str], Door, str]] = {
     "listing a task": ("units/list_units_by_task", everybody, ("GET", "/v1/units"), OTHER_AGENT),
     "the walk": ("context/traverse_units", everybody, ("POST", "/v1/context"), OTHER_AGENT),
     "what is recent in a session": ("context/read_recent_by_session_order", everybody, ("POST", "/v1/context"), OTHER_AGENT),
+    "the tiers of a session": ("tiers/read_units_by_tier_order", everybody, ("POST", "/v1/context"), OTHER_AGENT),
+    "words": ("search/search_units_by_text", lambda text: everybody(of_anybody(text)), ("POST", "/v1/context"), OTHER_AGENT),
+    "another tenant's words": (
+        "search/search_units_by_text",
+        lambda text: everybody(every_tenant(of_anybody(text))),
+        ("POST", "/v1/context"),
+        ELSEWHERE,
+    ),
+    "shared names": ("search/walk_entities", everybody, ("POST", "/v1/context"), OTHER_AGENT),
     "what is recent in a task": ("context/read_recent_by_task_order", everybody, ("POST", "/v1/context"), OTHER_AGENT),
     "edges to what may not be seen": ("units/read_stored_keys", everybody, ("POST", "/v1/units"), OTHER_AGENT),
     "another tenant's units": (
@@ -70,6 +84,18 @@ LEAKS: dict[str, tuple[str, Callable[[str], str], Door, str]] = {
     "another tenant's policies": ("policies/list_policies", every_tenant, ("GET", "/v1/policies"), ELSEWHERE),
     "another tenant's teams": ("policies/list_teams", every_tenant, ("GET", "/v1/teams"), ELSEWHERE),
     "another tenant's keys": ("registry/list_api_keys", every_tenant, ("GET", "/v1/keys"), ELSEWHERE),
+    "another tenant's ledger": (
+        "ledger/sum_entries",
+        lambda text: every_tenant(text).replace("l.key >= $from_key AND l.key < $to_key", "true"),
+        ("GET", "/v1/ledger"),
+        ELSEWHERE,
+    ),
+    "another agent's ledger": (
+        "ledger/sum_entries",
+        lambda text: re.sub(r"l\.agent_id = \$\S*agent_id", "true", text),
+        ("GET", "/v1/ledger"),
+        OTHER_AGENT,
+    ),
     "another tenant's targets": (
         "units/read_stored_keys",
         lambda text: everybody(every_tenant(text)),

@@ -5,22 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import product
+from unittest.mock import patch
 
 import pytest
 from conftest import Service
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from graph import access
 from graph.context_store import ContextStore, Walk, Window
 from graph.model.policy import Among, Party, Policy, Standing
 from graph.model.scope import AuthorizedScope, Principal, Role
 from graph.model.units import ContextUnit, EdgeType, Kind, Metadata, Relation, Scope, Trust
 from graph.order_keys import FOREVER_US
+from graph.search_store import SearchStore
+from graph.tier_store import TierStore
 
 AGENTS, SESSIONS, TEAMS = ["a1", "a2", "a3"], ["s1", "s2"], ["red", "blue"]
 KINDS = [Kind.DECISION, Kind.CONSTRAINT, Kind.OBSERVATION]
 PLACES = [Scope(), Scope(organization_id="o"), Scope(organization_id="o", assessment_id="x"), Scope(organization_id="o", assessment_id="y")]
 NOW = datetime.now(UTC)
+STATION = "station.gamma"
+"""A name that all of them mention."""
 CASES = 45
 """Random worlds for each engine; each is asked about all units, so 2,025 cases."""
 
@@ -36,7 +42,7 @@ def made_units() -> list[ContextUnit]:
             ContextUnit(
                 id=f"u{number}",
                 kind=kind,
-                content="Something was seen.",
+                content=f"Something was seen at {STATION}.",
                 metadata=Metadata(agent_id=agent, session_id=session, task_id="t"),
                 relations=before,
                 scope=place,
@@ -168,8 +174,10 @@ def tenant_of_all(service: Service) -> str:
 
 
 @settings(max_examples=CASES, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(standing=standings, reader=readers)
-def test_what_the_database_shows_is_what_the_model_says(service: Service, tenant_of_all: str, standing: Standing, reader: Reader) -> None:
+@given(standing=standings, reader=readers, by_place=st.booleans())
+def test_what_the_database_shows_is_what_the_model_says(
+    service: Service, tenant_of_all: str, standing: Standing, reader: Reader, by_place: bool
+) -> None:
     admin = service.lastro.registry.local(tenant_of_all, "admin")
     principal = Principal(
         tenant_of_all, reader.agent, reader.role, "k", reader.place if reader.bound else Scope(), reader.session, standing=standing
@@ -183,6 +191,9 @@ def test_what_the_database_shows_is_what_the_model_says(service: Service, tenant
     assert reached(service, scope) <= expected
     found = service.run(store.read_with_needs(scope, list(BY_ID), most=200))
     assert {item.unit.id for item in found} == expected
+    # A reader with more grounds than fit into a query of the index asks by place; the answer is the same.
+    with patch.object(access, "MOST_TERMS", 0 if by_place else 400):
+        assert searched(service, scope) == expected
     for item in found:
         assert {relation.target_id for relation in item.unit.relations} <= expected
 
@@ -195,3 +206,23 @@ def reached(service: Service, scope: AuthorizedScope) -> set[str]:
         ContextStore(service.lastro.database).traverse(scope, dict.fromkeys(BY_ID, 1.0), walk, Window(as_of_us=FOREVER_US), deadline_s=20.0)
     )
     return {item.id for item in found.candidates}
+
+
+def searched(service: Service, scope: AuthorizedScope) -> set[str]:
+    """Everything that search finds: by words, over a name that all share, by place in the sessions, and by tier."""
+    database = service.lastro.database
+    store, window = SearchStore(database), Window(as_of_us=FOREVER_US)
+    by_text = service.run(store.by_text(scope, ["seen"], window, None, 400, deadline_s=20.0))
+    by_name = service.run(store.over_entities(scope, [], [STATION], window, None, 400, deadline_s=20.0))
+    sessions = {unit.metadata.session_id for unit in UNITS} - {None}
+    places = [(str(session), place) for session in sessions for place in range(1, len(UNITS) + 1)]
+    beside = {item.candidate.id for item in service.run(store.at_places(scope, places, window, None, deadline_s=20.0))}
+    tiers = {
+        item.id
+        for session in sessions
+        for item in service.run(TierStore(database).of_session(scope, str(session), window, 400, deadline_s=20.0))
+    }
+    found = {item.candidate.id for item in by_text.hits}
+    assert found == {item.candidate.id for item in by_name.hits}
+    assert beside == tiers == {unit_id for unit_id in found if BY_ID[unit_id].metadata.session_id is not None}
+    return found

@@ -55,7 +55,7 @@ def test_links_to_files_lead_somewhere(document: Path) -> None:
 
 def test_commands_that_documents_show_exist() -> None:
     known = {"demo", "serve", "import", "units", "context", "keys", "doctor"}
-    known |= {"policy", "team", "quotas", "usage", "audit", "erase", "retention"}
+    known |= {"policy", "team", "quotas", "usage", "ledger", "audit", "erase", "retention", "reembed"}
     shown = {
         found
         for path in DOCUMENTS
@@ -90,11 +90,13 @@ def test_commands_that_documents_show_exist() -> None:
         ["quotas", "set"],
         ["quotas", "remove"],
         ["usage"],
+        ["ledger"],
         ["audit"],
         ["erase"],
         ["retention", "show"],
         ["retention", "set"],
         ["retention", "run"],
+        ["reembed"],
         ["doctor"],
     ],
     ids=" ".join,

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from graph import order_keys
 from graph.model.base import check_id
+from graph.model.units import Tier
 
 EARLIEST, LATEST = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)
 
@@ -36,6 +37,30 @@ def times(draw: st.DrawFn) -> datetime:
         return at.astimezone(timezone(offset))
     except OverflowError:
         return at
+
+
+TIERS = st.sampled_from(list(Tier))
+
+
+@given(TIERS, times(), IDS, TIERS, times(), IDS)
+def test_keys_of_tiers_sort_as_tier_time_and_id(
+    tier: Tier, at: datetime, unit_id: str, other: Tier, later: datetime, other_id: str
+) -> None:
+    nearness = [Tier.COLD, Tier.WARM, Tier.HOT]
+    by_fact = (nearness.index(tier), at, unit_id) < (nearness.index(other), later, other_id)
+    keys = [order_keys.tier_order("t", "s", *told) for told in ((tier, us(at), unit_id), (other, us(later), other_id))]
+    assert (keys[0] < keys[1]) == by_fact
+    low, high = order_keys.tier_range("t", "s", tier)
+    assert [low <= key < high for key in keys] == [True, tier is other]
+    whole = order_keys.whole_range("t", "s")
+    assert all(whole[0] <= key < whole[1] for key in keys)
+
+
+@given(TIERS, times(), TIERS, times(), IDS, IDS)
+def test_what_has_aged_is_a_range(tier: Tier, before: datetime, other: Tier, at: datetime, tenant: str, unit_id: str) -> None:
+    key = order_keys.tier_age(other, us(at), order_keys.tenant_order(tenant, us(LATEST), unit_id))
+    low, high = order_keys.aged_range(tier, us(before))
+    assert (low <= key < high) == (other is tier and at < before)
 
 
 @given(times(), IDS, times(), IDS)

@@ -25,11 +25,13 @@ def plan_of(*, header_model: str | None = None, **query: Any) -> Plan:
     return PLANNER.plan(ContextQuery(**query), scope, monotonic())
 
 
-TRAVERSAL, RECENCY = StrategyName.TRAVERSAL, StrategyName.RECENCY
+TRAVERSAL, RECENCY, TIERS = StrategyName.TRAVERSAL, StrategyName.RECENCY, StrategyName.TIERS
+RETRIEVAL, TEXT, HYBRID = StrategyName.RETRIEVAL, StrategyName.TEXT, StrategyName.HYBRID
 UNIT: dict[str, Any] = {"unit_id": "u"}
 TASK: dict[str, Any] = {"task_id": "t"}
 STEP: dict[str, Any] = {"task_id": "t", "step": 3}
 SESSION: dict[str, Any] = {"session_id": "s"}
+TOPIC: dict[str, Any] = {"topic": "what is slow"}
 
 
 @pytest.mark.parametrize(
@@ -37,14 +39,21 @@ SESSION: dict[str, Any] = {"session_id": "s"}
     [
         (UNIT, "auto", QueryType.AROUND_UNIT, (TRAVERSAL, RECENCY)),
         (TASK, "auto", QueryType.AROUND_TASK, (TRAVERSAL, RECENCY)),
-        (STEP, "auto", QueryType.STEP, (TRAVERSAL, RECENCY)),
-        ({"task_id": "t", "step": 0}, "auto", QueryType.STEP, (TRAVERSAL, RECENCY)),
-        (SESSION, "auto", QueryType.SESSION, (RECENCY,)),
+        (STEP, "auto", QueryType.STEP, (HYBRID, TRAVERSAL, RECENCY)),
+        ({"task_id": "t", "step": 0}, "auto", QueryType.STEP, (HYBRID, TRAVERSAL, RECENCY)),
+        (SESSION, "auto", QueryType.SESSION, (TIERS, RECENCY)),
         (UNIT, "traversal", QueryType.AROUND_UNIT, (TRAVERSAL, RECENCY)),
         (UNIT, "recency", QueryType.AROUND_UNIT, (RECENCY, TRAVERSAL)),
         (TASK, "recency", QueryType.AROUND_TASK, (RECENCY, TRAVERSAL)),
-        (STEP, "recency", QueryType.STEP, (RECENCY, TRAVERSAL)),
-        (SESSION, "recency", QueryType.SESSION, (RECENCY,)),
+        (STEP, "recency", QueryType.STEP, (RECENCY, HYBRID, TRAVERSAL)),
+        (TOPIC, "auto", QueryType.TOPIC, (RETRIEVAL, TEXT)),
+        (TOPIC, "text", QueryType.TOPIC, (TEXT, RETRIEVAL)),
+        (TOPIC, "hybrid", QueryType.TOPIC, (HYBRID, RETRIEVAL, TEXT)),
+        ({**TOPIC, **TASK}, "auto", QueryType.TOPIC_AROUND, (HYBRID, TEXT, RECENCY)),
+        ({**TOPIC, **UNIT}, "auto", QueryType.TOPIC_AROUND, (HYBRID, TEXT, RECENCY)),
+        ({**TOPIC, **STEP}, "traversal", QueryType.TOPIC_AROUND, (TRAVERSAL, HYBRID, TEXT, RECENCY)),
+        ({**TOPIC, **SESSION}, "retrieval", QueryType.TOPIC_AROUND, (RETRIEVAL, HYBRID, TEXT, RECENCY)),
+        (SESSION, "recency", QueryType.SESSION, (RECENCY, TIERS)),
     ],
 )
 def test_fields_decide_the_type_and_the_type_the_strategies(
@@ -69,8 +78,10 @@ def test_fields_decide_the_type_and_the_type_the_strategies(
         (STEP | UNIT, QueryNotSupported),
         (STEP | SESSION, QueryNotSupported),
         (SESSION | {"strategy": StrategyName.TRAVERSAL}, QueryNotSupported),
-        ({"topic": "deadlocks"}, QueryNotSupported),
-        (TASK | {"topic": "deadlocks"}, QueryNotSupported),
+        (TASK | {"strategy": StrategyName.RETRIEVAL}, QueryNotSupported),
+        (TASK | {"strategy": StrategyName.TIERS}, QueryNotSupported),
+        (TOPIC | {"strategy": StrategyName.RECENCY}, QueryNotSupported),
+        (TOPIC | UNIT | TASK, QueryNotSupported),
         (TASK | {"model": "no-such-model"}, UnknownModel),
         (TASK | {"model": GPT, "budget_tokens": 10_000_000}, InvalidBudget),
         (TASK | {"model": GPT, "budget_tokens": 1}, BudgetTooSmall),
@@ -115,4 +126,4 @@ def test_the_deadline_counts_from_when_the_request_came() -> None:
 
 
 def test_every_type_of_query_has_a_route_and_fields() -> None:
-    assert {type_of(ContextQuery(**fields)) for fields in (UNIT, TASK, STEP, SESSION)} == set(QueryType)
+    assert {type_of(ContextQuery(**fields)) for fields in (UNIT, TASK, STEP, SESSION, TOPIC, TOPIC | TASK)} == set(QueryType)

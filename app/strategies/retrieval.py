@@ -1,0 +1,274 @@
+"""About a topic: what says the same words or means the same, what stands beside it, and what shares a name with it (S3, S5, S8, S9).
+
+The database finds candidates and hands over their words, not their text; how well they fit is told by ``app.strategies.scoring``, so that an
+answer is the same on every engine and nothing that the caller may not see moves it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from time import monotonic
+
+from anyio import to_thread
+
+from app.embedding import Embedding
+from app.router.planner import Plan
+from app.strategies.scoring import Crossing, Evidence, Weights, cross, ranked, score
+from graph.model.answer import SearchReceipt
+from graph.model.candidates import Candidate, Found
+from graph.model.entities import names_in
+from graph.model.errors import DeadlineExceeded
+from graph.model.search_text import QueryTerms, query_terms
+from graph.search_store import EntityWalk, Hit, SearchStore, TextFound, hit
+from graph.vector_store import Nearest, VectorStore
+
+POOL = 400
+"""Units taken from the full-text index."""
+NEAREST = 200
+"""Units taken by meaning."""
+ANCHORS = 300
+"""Best units whose neighbours in their sessions come in too."""
+REACH = 2
+"""Neighbours on each side."""
+MOST_SHARED = 40
+"""A name that more units of the caller's share is not crossed."""
+VECTOR_SHARE = 0.6
+"""Of the time for a search, what its meaning may take; the words do not wait for it."""
+MOST = 600
+"""Candidates at the most."""
+LONG_TOPIC = 5_000
+"""Characters from which on the words of a topic are looked for in a thread."""
+DROPPED_TOLD = 100
+"""Words that a receipt names."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Meaning:
+    """What the search by meaning came to."""
+
+    vector: tuple[float, ...] | None = None
+    nearest: Nearest | None = None
+    note: str | None = None
+    embedding_ms: float = 0.0
+
+
+class Retrieval:
+    """Searches for the topic of a plan."""
+
+    def __init__(self, searches: SearchStore, vectors: VectorStore, embedding: Embedding, weights: Weights) -> None:
+        self._searches = searches
+        self._vectors = vectors
+        self._embedding = embedding
+        self._weights = weights
+
+    async def search(self, plan: Plan, deadline_s: float) -> Found:
+        """Candidates by words and by meaning, with their neighbours and what shares their names.
+
+        Raises:
+            DeadlineExceeded: the words were not searched for within ``deadline_s`` seconds. What else is late is left out, and said.
+        """
+        ends = monotonic() + deadline_s
+        topic = topic_of(plan)
+        asked = await _words_of(topic)
+        by_text, by_meaning = await asyncio.gather(self._by_text(plan, asked, ends), self._by_meaning(plan, topic, ends))
+        pool = {found.candidate.id: found for found in by_text.hits}
+        if by_meaning.nearest is not None:
+            for row in by_meaning.nearest.hits:
+                found = hit(row)
+                known = pool.get(found.candidate.id)
+                pool[found.candidate.id] = found if known is None else replace(known, similarity=found.similarity)
+        first = score(asked, [_evidence(found) for found in pool.values()], _near(pool.values()), self._weights)
+        best = ranked(first)
+        names = names_in(topic)
+        try:
+            beside, walk = await asyncio.gather(
+                self._beside(plan, [pool[unit_id] for unit_id in best[:ANCHORS]], pool, ends),
+                self._searches.over_entities(
+                    plan.scope,
+                    best[: self._weights.seeds],
+                    names,
+                    plan.window,
+                    plan.query.kinds,
+                    MOST_SHARED,
+                    deadline_s=ends - monotonic(),
+                ),
+            )
+            late: tuple[str, ...] = ()
+        except DeadlineExceeded:
+            beside, walk = [], EntityWalk()
+            late = ("There was no time to look beside what was found.",)
+        fresh = {found.candidate.id: found for found in (*beside, *walk.hits) if found.candidate.id not in pool}
+        every = {**pool, **fresh}
+        unknown = [unit_id for unit_id, found in every.items() if found.similarity is None]
+        if by_meaning.vector is not None and by_meaning.nearest is not None and unknown:
+            try:
+                similarities = await self._vectors.similarities(plan.scope, by_meaning.vector, unknown, deadline_s=ends - monotonic())
+            except DeadlineExceeded:
+                similarities = {}
+                late = (*late, "There was no time to compare all meanings.")
+            every = {
+                unit_id: replace(found, similarity=similarities[unit_id]) if unit_id in similarities else found
+                for unit_id, found in every.items()
+            }
+        own = score(asked, [_evidence(found) for found in every.values()], _near(every.values()), self._weights)
+        named = {unit_id for crossing in walk.crossings if crossing.key in names for unit_id in crossing.about}
+        seeds = set(best[: self._weights.seeds])
+        scores = cross(own, _ways(walk, seeds), named & every.keys(), self._weights)
+        beside_ids = {found.candidate.id for found in beside}
+        text_ids = {found.candidate.id for found in by_text.hits}
+        candidates = sorted(
+            (
+                replace(found.candidate, score=scores[unit_id], reason=_reason(unit_id, text_ids, pool, beside_ids))
+                for unit_id, found in every.items()
+                if scores[unit_id] > 0
+            ),
+            key=lambda item: (-item.score, item.id),
+        )
+        notes = (*((by_meaning.note,) if by_meaning.note is not None else ()), *late)
+        return Found(tuple(candidates[:MOST]), search=_receipt(asked, by_text, by_meaning, len(fresh), len(walk.crossings)), notes=notes)
+
+    async def words(self, plan: Plan, deadline_s: float) -> Found:
+        """Candidates by their words alone: one statement.
+
+        Raises:
+            DeadlineExceeded: ``deadline_s`` seconds passed.
+        """
+        topic = topic_of(plan)
+        asked = await _words_of(topic)
+        by_text = await self._by_text(plan, asked, monotonic() + deadline_s)
+        scores = score(asked, [_evidence(found) for found in by_text.hits], _near(by_text.hits), self._weights)
+        found = [replace(item.candidate, score=scores[item.candidate.id], reason="text") for item in by_text.hits]
+        candidates = sorted((item for item in found if item.score > 0), key=lambda item: (-item.score, item.id))
+        note = "Only words were searched for."
+        return Found(tuple(candidates), search=_receipt(asked, by_text, _Meaning(), 0, 0), notes=(note,))
+
+    async def sharing_names(self, plan: Plan, near: Sequence[Candidate], deadline_s: float) -> list[Candidate]:
+        """Units that share names with these, best first, scores on 0 to 1: the rarer the name and the better what mentions it, the more.
+
+        Raises:
+            DeadlineExceeded: ``deadline_s`` seconds passed.
+        """
+        worth = {item.id: item.score for item in near}
+        walk = await self._searches.over_entities(
+            plan.scope, worth.keys(), (), plan.window, plan.query.kinds, MOST_SHARED, deadline_s=deadline_s
+        )
+        scores: dict[str, float] = defaultdict(float)
+        for crossing in walk.crossings:
+            sharing = crossing.about | crossing.mentions
+            from_here = max((worth[unit_id] for unit_id in sharing if unit_id in worth), default=0.0)
+            for unit_id in sharing - worth.keys():
+                scores[unit_id] += from_here / len(sharing)
+        highest = max(scores.values(), default=0.0) or 1.0
+        found = [
+            replace(item.candidate, score=scores[item.candidate.id] / highest, reason="name")
+            for item in walk.hits
+            if scores.get(item.candidate.id)
+        ]
+        return sorted(found, key=lambda item: (-item.score, item.id))
+
+    async def _by_text(self, plan: Plan, asked: QueryTerms, ends: float) -> TextFound:
+        return await self._searches.by_text(plan.scope, asked.terms, plan.window, plan.query.kinds, POOL, deadline_s=ends - monotonic())
+
+    async def _by_meaning(self, plan: Plan, topic: str, ends: float) -> _Meaning:
+        """Never late and never fails: a search by words does not depend on it."""
+        usable = await self._embedding.search_by_meaning()
+        if not usable.on:
+            return _Meaning(note=usable.note)
+        began = monotonic()
+        until = began + (ends - began) * VECTOR_SHARE
+        told = await self._embedding.vector_of(topic, until - began)
+        embedding_ms = round((monotonic() - began) * 1000, 2)
+        if told.vector is None:
+            return _Meaning(note=told.note, embedding_ms=embedding_ms)
+        kinds = None if plan.query.kinds is None else [kind.value for kind in plan.query.kinds]
+        more = {} if kinds is None else {"kinds": kinds}
+        try:
+            nearest = await self._vectors.nearest(plan.scope, told.vector, plan.window, NEAREST, until - monotonic(), **more)
+        except DeadlineExceeded:
+            return _Meaning(
+                told.vector, note="The search by meaning was not done in time: only words were searched for.", embedding_ms=embedding_ms
+            )
+        return _Meaning(told.vector, nearest, usable.note, embedding_ms)
+
+    async def _beside(self, plan: Plan, anchors: Sequence[Hit], pool: dict[str, Hit], ends: float) -> list[Hit]:
+        known = {(found.session_id, found.place) for found in pool.values()}
+        places = {
+            (anchor.session_id, anchor.place + distance)
+            for anchor in anchors
+            if anchor.session_id is not None and anchor.place is not None
+            for distance in range(-REACH, REACH + 1)
+            if anchor.place + distance > 0
+        }
+        wanted = [place for place in places if place not in known]
+        return await self._searches.at_places(plan.scope, wanted, plan.window, plan.query.kinds, deadline_s=ends - monotonic())
+
+
+async def _words_of(topic: str) -> QueryTerms:
+    return query_terms(topic) if len(topic) < LONG_TOPIC else await to_thread.run_sync(query_terms, topic)
+
+
+def topic_of(plan: Plan) -> str:
+    """What the plan searches for: its topic, or else the caller's own question."""
+    return plan.query.topic or plan.query.question or ""
+
+
+def _evidence(found: Hit) -> Evidence:
+    item = found.candidate
+    return Evidence(
+        id=item.id,
+        terms=found.terms,
+        session_id=found.session_id,
+        place=None if found.place is None else found.place - 1,
+        speaker=item.actor or item.agent_id,
+        similarity=found.similarity,
+        asks=found.asks,
+    )
+
+
+def _near(hits: Iterable[Hit]) -> dict[str, dict[str, int]]:
+    """Who of these stands behind whom in a session, and how many places away."""
+    at = {(found.session_id, found.place): found.candidate.id for found in hits if found.session_id is not None and found.place is not None}
+    near: dict[str, dict[str, int]] = {}
+    for (session_id, place), unit_id in at.items():
+        assert place is not None
+        behind = {distance: at.get((session_id, place + distance)) for distance in range(1, REACH + 1)}
+        near[unit_id] = {other: distance for distance, other in behind.items() if other is not None}
+    return near
+
+
+def _ways(walk: EntityWalk, seeds: Collection[str]) -> Iterator[Crossing]:
+    """From the best units over the names that they share."""
+    for shared in walk.crossings:
+        sharing = shared.about | shared.mentions
+        mentions = max(len(sharing), 1)
+        for from_id in sorted(sharing & set(seeds)):
+            for to_id in sorted(sharing):
+                if to_id != from_id:
+                    yield Crossing(from_id, to_id, mentions, about=to_id in shared.about)
+
+
+def _reason(unit_id: str, text_ids: set[str], pool: dict[str, Hit], beside_ids: set[str]) -> str:
+    if unit_id in text_ids:
+        return "text"
+    if unit_id in pool:
+        return "meaning"
+    return "neighbour" if unit_id in beside_ids else "name"
+
+
+def _receipt(asked: QueryTerms, by_text: TextFound, meaning: _Meaning, neighbours: int, names: int) -> SearchReceipt:
+    nearest = meaning.nearest
+    return SearchReceipt(
+        words_dropped=list(asked.dropped[:DROPPED_TOLD]),
+        words_dropped_count=len(asked.dropped),
+        found_by_text=len(by_text.hits),
+        text_complete=by_text.complete,
+        vectors="off" if nearest is None else nearest.method,
+        found_by_vectors=0 if nearest is None else len(nearest.hits),
+        vectors_complete=nearest is None or nearest.complete,
+        neighbours=neighbours,
+        names_crossed=names,
+        embedding_ms=meaning.embedding_ms,
+    )

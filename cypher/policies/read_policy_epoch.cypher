@@ -1,7 +1,0 @@
-// mode: read
-// params: tenant_id: str
-// returns: epoch: int
-// scope: tenant
-// Whether policies or teams have changed; for callers that come without an API key, whose reading tells it.
-MATCH (t:Tenant {tenant_id: $tenant_id})
-RETURN coalesce(t.policy_epoch, 0) AS epoch

@@ -1,0 +1,20 @@
+// mode: read
+// params: tenant_id: str, sees: dict, index: str, nearest: int, vector: list[float], model: str, task_id: str, step: int, as_of_us: int, kinds: list[str], limit: int
+// returns: rows: list[dict], looked_at: int
+// scope: tenant
+// The same by the function of the embedded engine, which gives a record with each distance.
+UNWIND vector.neighbors($index, $vector, $nearest) AS near
+WITH collect(near.record) AS found
+CALL (found) {
+  UNWIND found AS u
+  WITH u
+  WHERE u.tenant_id = $tenant_id AND VISIBLE(u) AND u.embedding_model = $model AND u.recorded_us <= $as_of_us AND u.kind IN $kinds
+    AND (coalesce(u.task_id, '') <> $task_id OR coalesce(u.task_step, 0) <= $step)
+  WITH u, vector.similarity.cosine(u.embedding, $vector) AS similarity
+  ORDER BY similarity DESC, u.id LIMIT $limit
+  RETURN collect({id: u.id, kind: u.kind, trust: u.trust, epistemic_status: u.epistemic_status, agent_id: u.agent_id, actor: u.actor,
+    timestamp: toString(u.timestamp), task_id: u.task_id, task_step: u.task_step, tool_name: u.tool_name, content_tokens: u.content_tokens,
+    superseder_ids: coalesce(u.superseder_ids, []), result_ids: coalesce(u.result_ids, []), session_id: u.session_id,
+    session_place: u.session_place, terms: u.search_text, asks: u.asks, similarity: similarity}) AS rows
+}
+RETURN rows, size(found) AS looked_at

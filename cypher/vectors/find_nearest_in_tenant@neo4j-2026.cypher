@@ -1,0 +1,22 @@
+// mode: read
+// params: tenant_id: str, sees: dict, nearest: int, vector: list[float], model: str, task_id: str, step: int, as_of_us: int, kinds: list[str], limit: int
+// returns: rows: list[dict], looked_at: int
+// scope: tenant
+// The nearest by the vector index where the tenant is a condition inside it, of which those stay that the caller may see. Neo4j 2026.08 fails here when all that a part of the index holds of the tenant was just deleted (Index 33554431 out of bounds); the caller then asks without the condition.
+CYPHER 25
+MATCH (u:ContextUnit {tenant_id: $tenant_id})
+SEARCH u IN (VECTOR INDEX unit_embedding FOR $vector WHERE u.tenant_id = $tenant_id LIMIT $nearest)
+WITH collect(u) AS found
+CALL (found) {
+  UNWIND found AS u
+  WITH u
+  WHERE u.tenant_id = $tenant_id AND VISIBLE(u) AND u.embedding_model = $model AND u.recorded_us <= $as_of_us AND u.kind IN $kinds
+    AND (coalesce(u.task_id, '') <> $task_id OR coalesce(u.task_step, 0) <= $step)
+  WITH u, vector.similarity.cosine(u.embedding, $vector) AS similarity
+  ORDER BY similarity DESC, u.id LIMIT $limit
+  RETURN collect({id: u.id, kind: u.kind, trust: u.trust, epistemic_status: u.epistemic_status, agent_id: u.agent_id, actor: u.actor,
+    timestamp: toString(u.timestamp), task_id: u.task_id, task_step: u.task_step, tool_name: u.tool_name, content_tokens: u.content_tokens,
+    superseder_ids: coalesce(u.superseder_ids, []), result_ids: coalesce(u.result_ids, []), session_id: u.session_id,
+    session_place: u.session_place, terms: u.search_text, asks: u.asks, similarity: similarity}) AS rows
+}
+RETURN rows, size(found) AS looked_at
