@@ -14,7 +14,7 @@ demo: install ## An incident in a graph, and what matters for one step, for two 
 
 test: install-dev ## Every test, on the embedded engine and on real Neo4j
 	@$(BIN)/python -m tests.needs
-	@$(BIN)/python -m pytest -n 3 --dist loadgroup
+	@$(BIN)/python -m tests.parts
 
 lint: install-dev ## Style, types and the arrows between packages
 	@$(BIN)/ruff check .

@@ -51,6 +51,7 @@ from graph.registry_store import RegistryStore
 from graph.retention_store import RetentionStore
 from graph.schema import migrate
 from graph.search_store import SearchStore
+from graph.statements import Dialect
 from graph.tenant_erasure_store import TenantErasureStore
 from graph.tier_store import TierLimits, TierStore
 from graph.unit_store import UnitStore
@@ -180,7 +181,8 @@ def _wire(settings: Settings, engine: Engine, database: Database, secret: str, t
     tiering_job = TieringJob(tier_store, LeaseStore(database), uses, registry.local, rules, settings.tiers_interval_s)
     embedder = embedder_of(settings.embedder)
     embeddings, vector_index, leases = EmbeddingStore(database), VectorIndex(database), LeaseStore(database)
-    embedding = Embedding(embedder, embeddings, vector_index, leases)
+    yields = database.statements.dialect is Dialect.EMBEDDED
+    embedding = Embedding(embedder, embeddings, vector_index, leases, yields=yields)
     vectors = VectorStore(database, embedding.model)
     return Lastro(
         settings=settings,

@@ -10,8 +10,8 @@ import asyncio
 import logging
 import re
 import secrets
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from time import monotonic
@@ -32,6 +32,8 @@ LEASE_S = 15.0
 """A replica that dies at work is followed by another after this. Should two be at work after all, the second's work is dropped."""
 POLL_S = 0.5
 """How often a replica looks for units that others wrote; its own writes wake it at once."""
+YIELDS_S = 5.0
+"""How long the job lets writers go before it, where it yields."""
 GATHER_S = 0.1
 STATE_S = 5.0
 """How old what is known of the graph's model and of the lag may be."""
@@ -101,7 +103,9 @@ class Embedding:
         *,
         lease: str = LEASE,
         embed_s: float = EMBED_S,
+        yields: bool = False,
     ) -> None:
+        """``yields``: what the job writes waits while a batch of units is being written, for engines on which the quicker of two wins."""
         self._embedder = embedder
         self._store = store
         self._index = index
@@ -123,6 +127,10 @@ class Embedding:
         self._alone = 0
         """Units that are tried one by one, to find the one at which the model hangs."""
         self._woken = asyncio.Event()
+        self._yields = yields
+        self._writers = 0
+        self._quiet = asyncio.Event()
+        self._quiet.set()
         self._task: asyncio.Task[None] | None = None
         self.problem: str | None = None
         """Code of what keeps the job from its work now."""
@@ -223,6 +231,25 @@ class Embedding:
             except LastroError as error:
                 self._unmarked_noted = False
                 log.info("that units have no embedding is noted later: %s", error.code)
+
+    @contextmanager
+    def writing(self) -> Generator[None]:
+        """A batch of units is being written meanwhile."""
+        self._writers += 1
+        self._quiet.clear()
+        try:
+            yield
+        finally:
+            self._writers -= 1
+            if not self._writers:
+                self._quiet.set()
+
+    async def _between_writers(self) -> None:
+        """On the embedded engine whoever commits first wins, and a large batch lost to the job's small transactions until its time was up."""
+        if self._yields and self._writers:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(YIELDS_S):
+                    await self._quiet.wait()
 
     # --- the job --------------------------------------------------------------------------------------------------------------------
 
@@ -381,6 +408,7 @@ class Embedding:
             else:
                 embedded.append((unit, vector))
         assert self.model is not None
+        await self._between_writers()
         await self._store.write(self.model, embedded)
 
     async def _vectors(self, units: Sequence[DueUnit]) -> list[list[float]]:

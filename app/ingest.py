@@ -45,7 +45,9 @@ class Ingest:
         units = await to_thread.run_sync(self._checked, scope, batch)
         recorded_at = datetime.now(UTC)
         async with Preparation(units, lambda unit: self._prepare(scope, unit, recorded_at)) as preparing:
-            result = await self._units.write(scope, preparing, await self._quotas.limited_in_tokens(scope))
+            limited = await self._quotas.limited_in_tokens(scope)
+            with self._embedding.writing():
+                result = await self._units.write(scope, preparing, limited)
             self._quotas.stored(scope, result.written, preparing.tokens_written)
             if result.written:
                 await self._embedding.written()

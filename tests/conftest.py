@@ -35,6 +35,9 @@ from graph.model.units import Scope
 
 Result = TypeVar("Result")
 START_S = 240
+TESTS = Path(__file__).parent
+SAME_ON_BOTH_LINES = ("cli/", "security/test_oidc", "security/test_key_rotation", "api/test_refused_", "api/test_published")
+"""Tests of doors and tokens, which no line of Neo4j makes a difference to: they run on the embedded engine and on one Neo4j."""
 
 # Most tests need no vectors, and a model costs each service and command seconds; those that need one say so.
 os.environ.setdefault("LASTRO_EMBEDDER", "none")
@@ -58,6 +61,7 @@ def engine_names() -> list[str]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--engine", action="append", help="Only this engine; may be given more than once. For work on one of them.")
+    parser.addoption("--part", choices=["engines", "others"], help="Only tests that run on each engine, or only the others.")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -66,12 +70,24 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("engine_name", wanted or engine_names(), scope="session")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With several processes (`-n`), each engine's tests stay in one: an engine is started once, and tests of a module share what it holds."""
-    for item in items:
-        parameters = item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
-        item.add_marker(pytest.mark.xdist_group(str(parameters.get("engine_name", "no engine"))))
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """``--part``: tests of an engine, or those that need none or start their own. ``tests.parts`` runs these beside each other."""
+    part = config.getoption("--part")
+    left = [item for item in items if part is None or (_engine_of(item) is not None) == (part == "engines")]
+    left = [item for item in left if not (_engine_of(item) == "neo4j-newest" and _is_the_same_on_both_lines(item))]
+    kept = set(left)
+    config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+    items[:] = left
+
+
+def _engine_of(item: pytest.Item) -> str | None:
+    if isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+        return cast("str | None", item.callspec.params.get("engine_name"))
+    return None
+
+
+def _is_the_same_on_both_lines(item: pytest.Item) -> bool:
+    return item.path.relative_to(TESTS).as_posix().startswith(SAME_ON_BOTH_LINES)
 
 
 def make_engine(name: str, folder: Path) -> Engine:

@@ -17,7 +17,7 @@ KEPT: dict[str, tuple[str, ...]] = {
     "U13": ("governance/test_retention.py",),
     "R1": ("security/test_doors.py", "cli/test_verbs.py"),
     "R2": ("unit/test_planner.py", "api/test_topics.py"),
-    "R3": ("faults/test_deadlines.py", "unit/test_planner.py"),
+    "R3": ("faults/test_slow_searches.py", "faults/test_deadlines.py", "unit/test_planner.py"),
     "R4": ("api/test_cache.py", "unit/test_answer_cache.py"),
     "R5": ("api/test_answers.py",),
     "R6": ("api/test_answers.py", "api/test_what_belongs_together.py"),

@@ -62,7 +62,7 @@ class Made:
     def is_whole(self) -> bool:
         """Whether it is the answer that the question has, and not what could be had in the time there was."""
         receipt = self.answer.receipt
-        return not receipt.fallback and all(attempt.outcome == "answered" for attempt in receipt.attempts)
+        return not receipt.fallback and not receipt.partial and all(attempt.outcome == "answered" for attempt in receipt.attempts)
 
 
 @dataclass(slots=True)

@@ -13,10 +13,15 @@ from graph.model.query import ContextQuery, QueryType, StrategyName
 from graph.model.scope import AuthorizedScope
 from graph.order_keys import FOREVER_US, MAX_STEP, microseconds
 
-MOST_OF_DEADLINE = 0.6
-"""Share of the deadline that the strategy first chosen may take; the rest is for the fallback, loading and rendering."""
-FALLBACK_SHARE = 0.5
-"""Share of what remains that a fallback may take."""
+TIME_SHARES: dict[StrategyName, float] = {
+    StrategyName.TRAVERSAL: 0.6,
+    StrategyName.HYBRID: 0.6,
+    StrategyName.RETRIEVAL: 0.6,
+    StrategyName.TIERS: 0.5,
+    StrategyName.TEXT: 0.5,
+    StrategyName.RECENCY: 0.5,
+}
+"""What each strategy may take of the time that remains when it begins; the rest is for its fallbacks, for loading and for rendering."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from app.governance.admission import Refused, admit, current
+from app.governance.admission import Refused, admit, current, visible_superseders
 from app.router.duplicates import Texts
 from app.router.loading import Loaded, decided_by, depended_on
 from app.router.planner import Plan
@@ -80,7 +80,7 @@ def select(plan: Plan, loaded: Loaded, unit_tokens: Callable[[Candidate], int]) 
     picker = _Picker(plan.query, loaded)
     chosen: set[str] = set()
     refused: set[str] = set()
-    texts: defaultdict[tuple[Kind, Trust], Texts] = defaultdict(Texts)
+    said = _Said(loaded.units)
     for pick, item in enumerate(_with_superseders(loaded.considered, picker, refused, selection)):
         if item.id in chosen:
             continue
@@ -89,8 +89,7 @@ def select(plan: Plan, loaded: Loaded, unit_tokens: Callable[[Candidate], int]) 
             selection.left_out.append(LeftOut(id=item.id, reason=block.reason))
             continue
         stored = loaded.units[item.id]
-        # Not across trust: the same words of an agent must not stand in for a rule.
-        if len(block) == 1 and texts[stored.unit.kind, stored.unit.trust].hold(stored.unit.content):
+        if len(block) == 1 and said.before(stored):
             selection.left_out.append(LeftOut(id=item.id, reason=LeftOutReason.DUPLICATE))
             continue
         new = [member for member in block if member not in chosen]
@@ -101,7 +100,7 @@ def select(plan: Plan, loaded: Loaded, unit_tokens: Callable[[Candidate], int]) 
         for member in new:
             chosen.add(member)
             member_unit = loaded.units[member]
-            texts[member_unit.unit.kind, member_unit.unit.trust].add(member_unit.unit.content)
+            said.add(member_unit)
             own = member == item.id
             selection.chosen.append(
                 Chosen(
@@ -153,6 +152,28 @@ def _with_superseders(considered: Sequence[Candidate], picker: _Picker, refused:
         elif known.reason == "superseder" and now.reason != "superseder":
             best[now.id] = replace(now, score=known.score)
     return sorted(best.values(), key=_priority)
+
+
+class _Said:
+    """What the answer says already. Not across trust: the same words of an agent must not stand in for a rule. Nor across time: what was true
+    until it was replaced, and is true again, was so twice.
+    """
+
+    def __init__(self, loaded: Mapping[str, StoredUnit]) -> None:
+        self._loaded = loaded
+        self._texts: defaultdict[tuple[Kind, Trust], Texts] = defaultdict(Texts)
+
+    def before(self, stored: StoredUnit) -> bool:
+        """Whether a unit that still holds says the same."""
+        return not visible_superseders(stored, self._loaded) and self._of(stored).hold(stored.unit.content)
+
+    def add(self, stored: StoredUnit) -> None:
+        """A unit that is chosen."""
+        if not visible_superseders(stored, self._loaded):
+            self._of(stored).add(stored.unit.content)
+
+    def _of(self, stored: StoredUnit) -> Texts:
+        return self._texts[stored.unit.kind, stored.unit.trust]
 
 
 class _Picker:

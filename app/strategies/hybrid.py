@@ -63,6 +63,7 @@ async def combined(by_name: Mapping[StrategyName, Strategy], retrieval: Retrieva
         tuple(best),
         hubs_sampled=any(found.hubs_sampled for found in answered.values()),
         search=next((found.search for found in answered.values() if found.search is not None), None),
+        partial=bool(late) or any(found.partial for found in answered.values()),
         notes=(
             *(note for found in answered.values() for note in found.notes),
             *(f"The strategy {name} did not answer in time and is not part of this." for name in late),

@@ -53,6 +53,8 @@ class _Meaning:
     nearest: Nearest | None = None
     note: str | None = None
     embedding_ms: float = 0.0
+    failed: bool = False
+    """Whether there should have been one."""
 
 
 class Retrieval:
@@ -128,7 +130,12 @@ class Retrieval:
             key=lambda item: (-item.score, item.id),
         )
         notes = (*((by_meaning.note,) if by_meaning.note is not None else ()), *late)
-        return Found(tuple(candidates[:MOST]), search=_receipt(asked, by_text, by_meaning, len(fresh), len(walk.crossings)), notes=notes)
+        return Found(
+            tuple(candidates[:MOST]),
+            search=_receipt(asked, by_text, by_meaning, len(fresh), len(walk.crossings)),
+            notes=notes,
+            partial=bool(late) or by_meaning.failed,
+        )
 
     async def words(self, plan: Plan, deadline_s: float) -> Found:
         """Candidates by their words alone: one statement.
@@ -182,15 +189,14 @@ class Retrieval:
         told = await self._embedding.vector_of(topic, until - began)
         embedding_ms = round((monotonic() - began) * 1000, 2)
         if told.vector is None:
-            return _Meaning(note=told.note, embedding_ms=embedding_ms)
+            return _Meaning(note=told.note, embedding_ms=embedding_ms, failed=True)
         kinds = None if plan.query.kinds is None else [kind.value for kind in plan.query.kinds]
         more = {} if kinds is None else {"kinds": kinds}
         try:
             nearest = await self._vectors.nearest(plan.scope, told.vector, plan.window, NEAREST, until - monotonic(), **more)
         except DeadlineExceeded:
-            return _Meaning(
-                told.vector, note="The search by meaning was not done in time: only words were searched for.", embedding_ms=embedding_ms
-            )
+            note = "The search by meaning was not done in time: only words were searched for."
+            return _Meaning(told.vector, note=note, embedding_ms=embedding_ms, failed=True)
         return _Meaning(told.vector, nearest, usable.note, embedding_ms)
 
     async def _beside(self, plan: Plan, anchors: Sequence[Hit], pool: dict[str, Hit], ends: float) -> list[Hit]:

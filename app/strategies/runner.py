@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from time import monotonic
 
-from app.router.planner import FALLBACK_SHARE, MOST_OF_DEADLINE, Plan
+from app.router.planner import TIME_SHARES, Plan
 from app.strategies import hybrid, recency, tiers, traversal
 from app.strategies.retrieval import Retrieval
 from graph.context_store import ContextStore
@@ -50,9 +50,8 @@ class StrategyRunner:
             NotFound: what the query is about does not exist for this caller.
         """
         attempts: list[Attempt] = []
-        for place, name in enumerate(plan.strategies):
-            share = MOST_OF_DEADLINE if place == 0 else FALLBACK_SHARE
-            allowed_s = plan.remaining_s * share
+        for name in plan.strategies:
+            allowed_s = plan.remaining_s * TIME_SHARES[name]
             began = monotonic()
             try:
                 found = await self._by_name[name](plan, allowed_s)

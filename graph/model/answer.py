@@ -143,6 +143,7 @@ class Receipt(Model):
     why: str = Field(description="Why this strategy was chosen.")
     attempts: list[Attempt]
     fallback: bool = Field(description="true when the strategy first chosen did not answer in time.")
+    partial: bool = Field(default=False, description="true when a part of the strategy was late or failed; the notes say which.")
     candidates: int
     search: SearchReceipt | None = None
     hubs_sampled: bool = Field(description="true when a neighbourhood was larger than the bound and only its newest part was read.")

@@ -46,3 +46,5 @@ class Found:
     """What was searched, where something was."""
     notes: tuple[str, ...] = ()
     """For the receipt: what could not be done, and why."""
+    partial: bool = False
+    """Whether something of it was late or failed and is not part of this; asked again, it may be."""

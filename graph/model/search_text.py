@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, cast
 
-import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
-
 MOST_TERMS = 20_000
 """Terms kept of one text. What is longer than that is found by its beginning."""
 LONGEST_TERM = 64
@@ -205,5 +203,7 @@ def _with_accents(low: str) -> str:
 @cache
 def _stemmers() -> tuple[Callable[[str], str], Callable[[str], str]]:
     """English and Portuguese. The library's own types are not known to the type checker."""
+    import snowballstemmer  # pyright: ignore[reportMissingTypeStubs] # noqa: PLC0415 (thirty languages, which no command needs to start)
+
     make = cast("Callable[[str], Any]", snowballstemmer.stemmer)  # pyright: ignore[reportUnknownMemberType]
     return make("english").stemWord, make("portuguese").stemWord

@@ -150,7 +150,8 @@ def test_a_receipt_accounts_for_every_candidate(task: httpx2.Client) -> None:
 def test_a_receipt_says_how_the_answer_came_about(task: httpx2.Client) -> None:
     types = {
         "around_task": ({"task_id": "t"}, "traversal"),
-        "step": ({"task_id": "t", "step": 3}, "traversal"),
+        "step": ({"task_id": "t", "step": 3}, "hybrid"),
+        "topic": ({"topic": "what was seen"}, "retrieval"),
         "around_unit": ({"unit_id": "u05"}, "traversal"),
         "session": ({"session_id": "session-1"}, "tiers"),
     }

@@ -195,6 +195,15 @@ def test_what_was_replaced_gives_way_to_what_replaced_it(client: httpx2.Client, 
     assert about(stranger, "limit of the quibble queue") == ["old"]
 
 
+def test_what_was_true_twice_is_told_twice_when_history_is_asked_for(client: httpx2.Client, stranger: httpx2.Client) -> None:
+    for who in (client, stranger):
+        stored(who, unit("a", "The quibble limit is 40."))
+        stored(who, unit("b", "The quibble limit is 50.", relations=[edge("a", "supersession")]))
+        stored(who, unit("c", "The quibble limit is 40.", relations=[edge("b", "supersession")]))
+    assert about(client, "quibble limit") == ["c"]
+    assert set(about(client, "quibble limit", include_history=True)) == {"a", "b", "c"}
+
+
 def test_kinds_and_steps_are_kept_to(client: httpx2.Client, stranger: httpx2.Client) -> None:
     for who in (client, stranger):
         stored(

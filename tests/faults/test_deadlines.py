@@ -14,7 +14,7 @@ from api.wire import call, refused, result, send, stored
 from conftest import unit
 
 from adapters.registry import AdapterRegistry
-from app.router.planner import FALLBACK_SHARE, MOST_OF_DEADLINE, Plan, Planner
+from app.router.planner import TIME_SHARES, Plan, Planner
 from app.strategies.retrieval import Retrieval
 from app.strategies.runner import StrategyRunner
 from graph.model.candidates import Found
@@ -67,7 +67,7 @@ async def test_a_slow_strategy_gives_way_to_its_fallback() -> None:
     assert outcome.strategy is StrategyName.RECENCY
     assert [(attempt.strategy, attempt.outcome) for attempt in outcome.attempts] == [("traversal", "timed_out"), ("recency", "answered")]
     assert "no answer within" in outcome.attempts[0].reason
-    assert outcome.attempts[0].ms >= 0.9 * 400 * MOST_OF_DEADLINE
+    assert outcome.attempts[0].ms >= 0.9 * 400 * TIME_SHARES[StrategyName.TRAVERSAL]
     assert plan.remaining_s > 0, "there is time left to load and to render"
 
 
@@ -83,20 +83,25 @@ async def test_the_caller_may_turn_them_round() -> None:
     assert outcome.strategy is StrategyName.TRAVERSAL
 
 
-async def test_a_single_strategy_gets_its_share_and_no_empty_answer() -> None:
+async def test_each_strategy_gets_its_share_and_there_is_no_empty_answer() -> None:
     allowed: list[float] = []
 
     async def noting(_: Plan, deadline_s: float) -> Found:
         allowed.append(deadline_s)
         raise DeadlineExceeded
 
-    with pytest.raises(DeadlineExceeded):
-        await runner_of(recency=noting).run(plan_of(task_id=None, session_id="s"))
-    assert len(allowed) == 1
-    with pytest.raises(DeadlineExceeded):
-        await runner_of(traversal=noting, recency=noting).run(plan_of())
-    assert allowed[1] <= 0.4 * MOST_OF_DEADLINE
-    assert allowed[2] <= 0.4 * FALLBACK_SHARE
+    asked: list[tuple[dict[str, Any], StrategyName, StrategyName]] = [
+        ({"task_id": "t"}, StrategyName.TRAVERSAL, StrategyName.RECENCY),
+        ({"task_id": None, "session_id": "s"}, StrategyName.TIERS, StrategyName.RECENCY),
+        ({"task_id": None, "topic": "x"}, StrategyName.RETRIEVAL, StrategyName.TEXT),
+    ]
+    for query, first, second in asked:
+        allowed.clear()
+        with pytest.raises(DeadlineExceeded):
+            await runner_of(**{first: noting, second: noting}).run(plan_of(**query))
+        assert len(allowed) == 2
+        assert allowed[0] <= 0.4 * TIME_SHARES[first]
+        assert allowed[1] <= 0.4 * TIME_SHARES[second]
 
 
 @pytest.mark.parametrize("failure", [NotFound, DatabaseUnavailable])
@@ -117,7 +122,14 @@ def test_any_deadline_gives_units_or_says_that_it_passed(client: httpx2.Client) 
     stored(client, *units)
     seen: Counter[str] = Counter()
     for deadline_ms in (1, 2, 4, 7, 10, 15, 20, 25, 30, 60, 20_000):
-        for query in ({"task_id": "t"}, {"unit_id": "r30"}, {"session_id": "session-1"}):
+        for query in (
+            {"task_id": "t"},
+            {"unit_id": "r30"},
+            {"session_id": "session-1"},
+            {"topic": "Result 30"},
+            {"task_id": "t", "step": 30},
+            {"task_id": "t", "topic": "Result"},
+        ):
             answer = send(client, "/v1/context", {**query, "deadline_ms": deadline_ms, "model": "gpt-5.2"})
             if answer.status_code == 504:
                 refused(answer, 504, "deadline_exceeded")

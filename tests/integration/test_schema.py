@@ -17,10 +17,24 @@ from graph import schema
 from graph.connection import Database, connect
 from graph.model.errors import SchemaTooNew
 from graph.schema import migrate, missing_indexes
-from graph.statements import Mode, Row, Statement, parse_statement
+from graph.statements import Language, Mode, Row, Statement, parse_statement
 
 HEADER = "// mode: autocommit\n// params: {params}\n// returns: n: int\n// scope: exempt: a statement of a test\n// For a test.\n"
-MADE = re.compile(r"CREATE (INDEX|CONSTRAINT) (\w+)")
+MADE = re.compile(r"CREATE (?:FULLTEXT )?(INDEX|CONSTRAINT) (\w+)")
+MADE_BY_SQL = re.compile(r"CREATE INDEX IF NOT EXISTS ON (\w+) \(([^)]*)\)")
+
+
+def number_of(step: Statement) -> int:
+    return int(step.name.rsplit("/", 1)[-1].split("_")[0])
+
+
+def made_by(step: Statement) -> str | None:
+    """The index or constraint that a step makes, by the name that the engine gives it."""
+    if step.language is Language.SQL:
+        found = MADE_BY_SQL.search(step.text)
+        return None if found is None else f"{found[1]}[{found[2].replace(' ', '')}]"
+    found = MADE.search(step.text)
+    return None if found is None else found[2]
 
 
 class Replica:
@@ -30,7 +44,9 @@ class Replica:
         self.service = service
         self.database = database
         self.steps: list[Statement] = database.statements.of_mode(Mode.SCHEMA)
-        self.wanted = len(self.steps)
+        self.wanted = max(number_of(step) for step in self.steps)
+        self.making = [step for step in self.steps if made_by(step) is not None]
+        """Those that make an index or a constraint."""
 
     def cypher(self, text: str, **params: Any) -> list[Row]:
         declared = ", ".join(f"{name}: str" for name in params)
@@ -47,9 +63,13 @@ class Replica:
 
     def drop(self, *steps: Statement) -> None:
         for step in steps:
-            made = MADE.search(step.text)
+            made = made_by(step)
+            if step.language is Language.SQL:
+                if made is not None:
+                    self.service.run(self.service.lastro.engine.sql(f"DROP INDEX `{made}` IF EXISTS"))
+                continue
             assert made is not None
-            self.cypher(f"DROP {made[1]} {made[2]} IF EXISTS")
+            self.cypher(f"DROP {'CONSTRAINT' if 'CONSTRAINT' in step.text else 'INDEX'} {made} IF EXISTS")
 
     def migrate(self) -> str:
         return self.service.run(migrate(self.database))
@@ -75,7 +95,7 @@ def test_four_replicas_on_an_empty_database_migrate_once(service: Service, repli
     caplog.set_level(logging.INFO, "graph.schema")
     replica.drop(*reversed(replica.steps))
     replica.cypher("MATCH (s:SchemaState) DELETE s RETURN count(*) AS n")
-    assert len(replica.missing()) == replica.wanted
+    assert len(replica.missing()) == len(replica.making)
 
     async def at_once() -> list[str]:
         address = await service.lastro.engine.start()
@@ -142,7 +162,7 @@ def test_who_waits_goes_on_when_the_holder_is_done(service: Service, replica: Re
 def test_a_migration_that_broke_off_goes_on(replica: Replica) -> None:
     """Its holder died between making an index and writing that down."""
     replica.drop(*replica.steps[-3:])
-    replica.cypher(f"MATCH (s:SchemaState) SET s.version = {replica.wanted - 5} RETURN 1 AS n")
+    replica.cypher(f"MATCH (s:SchemaState) SET s.version = {number_of(replica.steps[-5])} RETURN 1 AS n")
     replica.migrate()
     assert replica.missing() == []
     assert replica.state()["version"] == replica.wanted
@@ -151,11 +171,9 @@ def test_a_migration_that_broke_off_goes_on(replica: Replica) -> None:
 def test_a_dropped_index_is_found_missing_and_data_survives_its_return(service: Service, replica: Replica, tenant: str) -> None:
     with service.client(service.key(tenant), session="session-1") as client:
         stored(client, unit("a", task_id="t"))
-        for step in replica.steps:
+        for step in replica.making:
             replica.drop(step)
-            made = MADE.search(step.text)
-            assert made is not None
-            assert replica.missing() == [made[2]], step.name
+            assert replica.missing() == [made_by(step)], step.name
             service.run(replica.database.autocommit(step.name, deadline_s=60))
         assert replica.missing() == []
         assert read(client, "a")["id"] == "a"

@@ -27,13 +27,14 @@ from graph.model.retention import RetainedKind, Retention, RetentionRule
 from graph.model.scope import AuthorizedScope, Principal, Role
 from graph.model.units import Kind, Scope
 from graph.order_keys import FOREVER_US, MAX_STEP
+from graph.search_store import text_index
 from graph.statements import Dialect, Mode, Row, Statement, load_all
 from graph.tier_store import TierLimits, Use
 from graph.unit_rows import as_datetime
 from graph.vector_index import VectorIndex, index_name
 
 NAMES = sorted({item.name for item in load_all() if item.mode in {Mode.READ, Mode.WRITE}})
-FOUND = ("units/", "context/", "registry/", "policies/list", "policies/read", "quotas/", "ledger/", "audit/", "tiers/read")
+FOUND = ("units/", "context/", "search/", "registry/", "policies/list", "policies/read", "quotas/", "ledger/", "audit/", "tiers/read")
 """Statements for which `tenants` has what they look for; the others are seen to find something by the tests of what they are for."""
 WRITES = sorted({item.name for item in load_all() if item.mode is Mode.WRITE and item.tenant_scoped})
 NOW = "2026-03-04T08:06:07-03:00"
@@ -130,7 +131,7 @@ def tenants(service: Service, prompt: Prompt) -> tuple[str, str]:
                 client,
                 unit("limit", "Never restart it by day.", "constraint", task_id="task-1", trust="normative"),
                 call("call", 1, task_id="task-1"),
-                result("result", "call", 1, "It is slow.", task_id="task-1"),
+                result("result", "call", 1, "It is slow at corp.quux.internal.", task_id="task-1"),
                 unit(
                     "rich",
                     task_id="task-1",
@@ -237,6 +238,7 @@ def values_for(prompt: Prompt, statement: Statement, tenant: str) -> dict[str, A
         "to_hour": 10**9,
         "uses": [{"id": "rich", "at_us": 2**59, "at": f"{2**59:018d}", "times": 1}],
         "session_ids": ["session-1"],
+        "sessions": [{"id": "session-1", "count": 1}],
         "entries": [{"key": f"{tenant} 0000000001 x x", "hour": 1, "agent_id": "x", "task_id": "x", "answers": 1}],
         "after_starts": -1,
         **dict.fromkeys(("after_agent", "after_session", "after_task", "after_model"), ""),
@@ -251,6 +253,15 @@ def values_for(prompt: Prompt, statement: Statement, tenant: str) -> dict[str, A
             "before_key": "9",
             "rows": [{"tenant_id": tenant, "id": "limit", "due": "x"}],
         }
+    if statement.name.startswith("search/"):
+        every |= {
+            "kinds": [kind.value for kind in Kind],
+            "index": text_index(prompt.statements.dialect),
+            "query": f"+search_text:(slow restart) {access_of(operator(tenant)).clause}",
+            "keys": [f"{tenant} session-1 1", "corp.quux.internal"],
+        }
+    if statement.name.startswith("units/link_"):
+        every["rows"] = [{"id": "limit", "keys": ["corp.quux.internal"]}]
     if "moves" in statement.params:
         _, every["moves"] = prompt.run(MOVES, {"tenant": tenant})
     if statement.name == "ledger/sum_entries":
@@ -367,7 +378,7 @@ def doomed(service: Service, prompt: Prompt) -> tuple[str, str]:
         with service.client(service.key(tenant), session="s") as client:
             stored(
                 client,
-                unit("hub"),
+                unit("hub", "The hub of corp.quux.internal."),
                 unit("spoke", relations=[edge("hub", "provenance")]),
                 unit("far", relations=[edge("spoke", "provenance")]),
                 unit("limit"),

@@ -196,3 +196,13 @@ def test_what_runs_by_itself_writes_nothing() -> None:
     for statement in every_statement():
         if statement.mode in {Mode.READ, Mode.AUTOCOMMIT}:
             assert not writes.search(re.sub(r"//.*", "", statement.text)), statement.name
+
+
+def test_on_the_embedded_engine_ranges_are_read_by_their_own_index() -> None:
+    """The tenant is compared all the same, in a form that no index serves; ranges of other keys stay as they are."""
+    embedded, neo4j = Statements(Dialect.EMBEDDED), Statements(Dialect.NEO4J_5)
+    changed = {item.name for item in embedded if "toString(u.tenant_id) = $tenant_id AND u." in item.text}
+    assert {"context/read_recent_by_session_order", "units/list_units_by_tenant", "tiers/read_units_by_tier_order"} <= changed
+    for name in changed:
+        assert "{tenant_id: $tenant_id})\nWHERE u." not in embedded[name].text
+        assert "toString(u.tenant_id)" not in neo4j[name].text
