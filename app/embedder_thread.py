@@ -23,6 +23,7 @@ Result = TypeVar("Result")
 class EmbedderHangs(EmbedderUnavailable):
     """The embedder did not come back in time."""
 
+    code = "embedder_hangs"
     message = "The embedding model did not answer in time."
 
 

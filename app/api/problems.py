@@ -59,6 +59,7 @@ STATUS: dict[str, int] = {
     "database_unavailable": 503,
     "issuer_unavailable": 503,
     "embedder_unavailable": 503,
+    "embedder_hangs": 503,
     "embedder_not_installed": 503,
     "embedding_failed": 503,
     "embedder_changed": 409,

@@ -27,7 +27,7 @@ from graph.vector_store import Nearest, VectorStore
 
 POOL = 400
 """Units taken from the full-text index."""
-NEAREST = 200
+NEAREST = 300
 """Units taken by meaning."""
 ANCHORS = 300
 """Best units whose neighbours in their sessions come in too."""
