@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
+from typing import TypeVar
 
 from anyio import to_thread
 
@@ -41,8 +42,14 @@ MOST = 600
 """Candidates at the most."""
 LONG_TOPIC = 5_000
 """Characters from which on the words of a topic are looked for in a thread."""
+NOT_BESIDE = "There was no time to look beside what was found."
+NOT_OVER_NAMES = "There was no time to look for what shares its names."
+NOT_COMPARED = "There was no time to compare all meanings."
 DROPPED_TOLD = 100
 """Words that a receipt names."""
+
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,64 +83,30 @@ class Retrieval:
         topic = topic_of(plan)
         asked = await _words_of(topic)
         by_text, by_meaning = await asyncio.gather(self._by_text(plan, asked, ends), self._by_meaning(plan, topic, ends))
-        pool = {found.candidate.id: found for found in by_text.hits}
-        if by_meaning.nearest is not None:
-            for row in by_meaning.nearest.hits:
-                found = hit(row)
-                known = pool.get(found.candidate.id)
-                pool[found.candidate.id] = found if known is None else replace(known, similarity=found.similarity)
-        first = score(asked, [_evidence(found) for found in pool.values()], _near(pool.values()), self._weights)
-        best = ranked(first)
+        pool = _pooled(by_text, by_meaning)
+        best = ranked(score(asked, [_evidence(found) for found in pool.values()], _near(pool.values()), self._weights))
         names = names_in(topic)
-        try:
-            beside, walk = await asyncio.gather(
-                self._beside(plan, [pool[unit_id] for unit_id in best[:ANCHORS]], pool, ends),
-                self._searches.over_entities(
-                    plan.scope,
-                    best[: self._weights.seeds],
-                    names,
-                    plan.window,
-                    plan.query.kinds,
-                    MOST_SHARED,
-                    deadline_s=ends - monotonic(),
-                ),
-            )
-            late: tuple[str, ...] = ()
-        except DeadlineExceeded:
-            beside, walk = [], EntityWalk()
-            late = ("There was no time to look beside what was found.",)
-        fresh = {found.candidate.id: found for found in (*beside, *walk.hits) if found.candidate.id not in pool}
-        every = {**pool, **fresh}
-        unknown = [unit_id for unit_id, found in every.items() if found.similarity is None]
-        if by_meaning.vector is not None and by_meaning.nearest is not None and unknown:
-            try:
-                similarities = await self._vectors.similarities(plan.scope, by_meaning.vector, unknown, deadline_s=ends - monotonic())
-            except DeadlineExceeded:
-                similarities = {}
-                late = (*late, "There was no time to compare all meanings.")
-            every = {
-                unit_id: replace(found, similarity=similarities[unit_id]) if unit_id in similarities else found
-                for unit_id, found in every.items()
-            }
-        own = score(asked, [_evidence(found) for found in every.values()], _near(every.values()), self._weights)
-        named = {unit_id for crossing in walk.crossings if crossing.key in names for unit_id in crossing.about}
-        seeds = set(best[: self._weights.seeds])
-        scores = cross(own, _ways(walk, seeds), named & every.keys(), self._weights)
-        beside_ids = {found.candidate.id for found in beside}
-        text_ids = {found.candidate.id for found in by_text.hits}
-        candidates = sorted(
-            (
-                replace(found.candidate, score=scores[unit_id], reason=_reason(unit_id, text_ids, pool, beside_ids))
-                for unit_id, found in every.items()
-                if scores[unit_id] > 0
-            ),
-            key=lambda item: (-item.score, item.id),
+        beside, walk = await asyncio.gather(
+            _unless_late(self._beside(plan, [pool[unit_id] for unit_id in best[:ANCHORS]], pool, ends)),
+            _unless_late(self._over_names(plan, best[: self._weights.seeds], names, ends)),
         )
-        notes = (*((by_meaning.note,) if by_meaning.note is not None else ()), *late)
+        every = pool | {
+            found.candidate.id: found for found in (*(beside or ()), *(walk.hits if walk else ())) if found.candidate.id not in pool
+        }
+        compared = await _unless_late(self._compared(plan, every, by_meaning, ends))
+        every = every if compared is None else compared
+        scores = self._scored(asked, every, walk or EntityWalk(), best, names)
+        reasons = _Reasons(by_text, pool, beside or [])
+        candidates = [
+            replace(found.candidate, score=scores[unit_id], reason=reasons.of(unit_id))
+            for unit_id, found in every.items()
+            if scores[unit_id] > 0
+        ]
+        late = [note for part, note in ((beside, NOT_BESIDE), (walk, NOT_OVER_NAMES), (compared, NOT_COMPARED)) if part is None]
         return Found(
-            tuple(candidates[:MOST]),
-            search=_receipt(asked, by_text, by_meaning, len(fresh), len(walk.crossings)),
-            notes=notes,
+            tuple(sorted(candidates, key=lambda item: (-item.score, item.id))[:MOST]),
+            search=_receipt(asked, by_text, by_meaning, len(beside or ()), len(walk.crossings) if walk else 0),
+            notes=(*([by_meaning.note] if by_meaning.note is not None else []), *late),
             partial=bool(late) or by_meaning.failed,
         )
 
@@ -199,6 +172,26 @@ class Retrieval:
             return _Meaning(told.vector, note=note, embedding_ms=embedding_ms, failed=True)
         return _Meaning(told.vector, nearest, usable.note, embedding_ms)
 
+    async def _over_names(self, plan: Plan, seeds: Sequence[str], names: Sequence[str], ends: float) -> EntityWalk:
+        return await self._searches.over_entities(
+            plan.scope, seeds, names, plan.window, plan.query.kinds, MOST_SHARED, deadline_s=ends - monotonic()
+        )
+
+    async def _compared(self, plan: Plan, every: dict[str, Hit], meaning: _Meaning, ends: float) -> dict[str, Hit]:
+        """The same hits, each with how near its meaning is."""
+        unknown = [unit_id for unit_id, found in every.items() if found.similarity is None]
+        if meaning.vector is None or meaning.nearest is None or not unknown:
+            return every
+        told = await self._vectors.similarities(plan.scope, meaning.vector, unknown, deadline_s=ends - monotonic())
+        return {unit_id: replace(found, similarity=told[unit_id]) if unit_id in told else found for unit_id, found in every.items()}
+
+    def _scored(
+        self, asked: QueryTerms, every: dict[str, Hit], walk: EntityWalk, best: Sequence[str], names: Sequence[str]
+    ) -> dict[str, float]:
+        own = score(asked, [_evidence(found) for found in every.values()], _near(every.values()), self._weights)
+        named = {unit_id for crossing in walk.crossings if crossing.key in names for unit_id in crossing.about}
+        return cross(own, _ways(walk, best[: self._weights.seeds]), named & every.keys(), self._weights)
+
     async def _beside(self, plan: Plan, anchors: Sequence[Hit], pool: dict[str, Hit], ends: float) -> list[Hit]:
         known = {(found.session_id, found.place) for found in pool.values()}
         places = {
@@ -256,12 +249,38 @@ def _ways(walk: EntityWalk, seeds: Collection[str]) -> Iterator[Crossing]:
                     yield Crossing(from_id, to_id, mentions, about=to_id in shared.about)
 
 
-def _reason(unit_id: str, text_ids: set[str], pool: dict[str, Hit], beside_ids: set[str]) -> str:
-    if unit_id in text_ids:
-        return "text"
-    if unit_id in pool:
-        return "meaning"
-    return "neighbour" if unit_id in beside_ids else "name"
+def _pooled(by_text: TextFound, meaning: _Meaning) -> dict[str, Hit]:
+    """What both arms found, each unit once."""
+    pool = {found.candidate.id: found for found in by_text.hits}
+    for row in meaning.nearest.hits if meaning.nearest is not None else ():
+        found = hit(row)
+        known = pool.get(found.candidate.id)
+        pool[found.candidate.id] = found if known is None else replace(known, similarity=found.similarity)
+    return pool
+
+
+async def _unless_late(work: Awaitable[Part]) -> Part | None:
+    """What a part of the search came to; None when it was not done in time."""
+    try:
+        return await work
+    except DeadlineExceeded:
+        return None
+
+
+class _Reasons:
+    """How each candidate was come upon."""
+
+    def __init__(self, by_text: TextFound, pool: dict[str, Hit], beside: Iterable[Hit]) -> None:
+        self._by_text = {found.candidate.id for found in by_text.hits}
+        self._pool = pool
+        self._beside = {found.candidate.id for found in beside}
+
+    def of(self, unit_id: str) -> str:
+        if unit_id in self._by_text:
+            return "text"
+        if unit_id in self._pool:
+            return "meaning"
+        return "neighbour" if unit_id in self._beside else "name"
 
 
 def _receipt(asked: QueryTerms, by_text: TextFound, meaning: _Meaning, neighbours: int, names: int) -> SearchReceipt:
