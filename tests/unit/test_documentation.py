@@ -27,7 +27,7 @@ def settings_rows() -> list[str]:
             default = ""
         shown = default.value if isinstance(default, Enum) else default
         rows.append(
-            f"| `LASTRO_{name.upper()}` | {'' if shown in {None, ''} else f'`{shown}`' if name != 'data' else shown} | {field.description} |"
+            f"| `LASTRO_{name.upper()}` | {'' if shown is None or shown == '' else f'`{shown}`' if name != 'data' else shown} | {field.description} |"
         )
     return rows
 
