@@ -137,7 +137,7 @@ class Service:
         told = {f"Lastro-{name.title()}": value for name, value in headers.items()}
         if key is not None:
             told["Authorization"] = f"Bearer {key}"
-        return httpx2.Client(base_url=self.url, headers=told, timeout=60)
+        return httpx2.Client(base_url=self.url, headers=told, timeout=90)
 
 
 class RunningServer(uvicorn.Server):

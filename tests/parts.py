@@ -12,7 +12,7 @@ from asyncio.subprocess import PIPE, STDOUT
 
 from tests.conftest import engine_names
 
-AT_ONCE = 3
+AT_ONCE = 2
 
 
 async def part(name: str, told: list[str], room: asyncio.Semaphore) -> int:
