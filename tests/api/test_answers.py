@@ -9,7 +9,23 @@ from typing import Any, cast
 
 import httpx2
 import pytest
-from api.wire import CLAUDE, GPT, PATIENT_MS, ask, call, ids, inquire, listed, of_all_sessions, read, refused, result, send, stored, tokens_of_chat
+from api.wire import (
+    CLAUDE,
+    GPT,
+    PATIENT_MS,
+    ask,
+    call,
+    ids,
+    inquire,
+    listed,
+    of_all_sessions,
+    read,
+    refused,
+    result,
+    send,
+    stored,
+    tokens_of_chat,
+)
 from conftest import Service, edge, unit
 
 REASONS = {"budget", "superseded", "retracted", "expired", "permission", "trust", "quarantined", "duplicate", "incomplete"}
