@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from neo4j.exceptions import TransientError
+
 from graph.connection import WriteTransaction
 from graph.model.errors import TenantBeingErased
 from graph.model.scope import AuthorizedScope
@@ -35,6 +37,9 @@ async def lock_tenant(transaction: WriteTransaction, scope: AuthorizedScope) -> 
     if not rows and scope.principal.key_id == OIDC_KEY_ID:
         await transaction.run("registry/create_tenant", scope)
         rows = await transaction.run("units/lock_tenant", scope)
+        if not rows:
+            # Made by another transaction that this one does not see whole (embedded engine): begun again, it does.
+            raise TransientError("another made the tenant meanwhile")
     gone = not rows and scope.principal.key_id != LOCAL_KEY_ID
     if gone or (rows and rows[0]["erasing"]):
         # Gone: the request came with a key that was right a moment ago. What it wrote would be there for who makes the name anew.
