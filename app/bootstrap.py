@@ -130,7 +130,7 @@ async def running(settings: Settings, engine: Engine | None = None, *, warm_up: 
                 lastro = _wire(settings, engine, database, secret, tokens)
                 if warm_up:
                     await lastro.warm()
-                async with aclosing(lastro.embedding), lastro.meter.running(), lastro.uses.running(), lastro.ledger.running():
+                async with aclosing(lastro.embedding), lastro.meter.job.running(), lastro.uses.job.running(), lastro.ledger.job.running():
                     yield lastro
         finally:
             await database.close()
@@ -172,15 +172,16 @@ def _wire(settings: Settings, engine: Engine, database: Database, secret: str, t
     cache = AnswerCache(settings.answer_cache_ttl_s, settings.answer_cache_answers, settings.answer_cache_bytes)
     erasure_store = ErasureStore(database, audit, tombstones, quota_store)
     erasure = Erasure(erasure_store, TenantErasureStore(database, audit, tombstones))
+    leases = LeaseStore(database)
     retention_store = RetentionStore(database, audit, erasure_store)
     retention = RetentionRules(retention_store)
-    retention_job = RetentionJob(retention_store, erasure_store, erasure, retention, registry.local, settings.retention_interval_s)
+    retention_job = RetentionJob(retention_store, leases, erasure_store, erasure, retention, registry.local, settings.retention_interval_s)
     tier_store = TierStore(database)
     uses = Uses(tier_store)
     rules = TierRules(settings.tiers_hot_age_s, settings.tiers_warm_age_s, TierLimits(settings.tiers_hot_units, settings.tiers_warm_units))
-    tiering_job = TieringJob(tier_store, LeaseStore(database), uses, registry.local, rules, settings.tiers_interval_s)
+    tiering_job = TieringJob(tier_store, leases, registry.local, rules, settings.tiers_interval_s)
     embedder = embedder_of(settings.embedder)
-    embeddings, vector_index, leases = EmbeddingStore(database), VectorIndex(database), LeaseStore(database)
+    embeddings, vector_index = EmbeddingStore(database), VectorIndex(database)
     yields = database.statements.dialect is Dialect.EMBEDDED
     embedding = Embedding(embedder, embeddings, vector_index, leases, yields=yields)
     vectors = VectorStore(database, embedding.model)
@@ -228,5 +229,5 @@ def _wire(settings: Settings, engine: Engine, database: Database, secret: str, t
             ledger,
         ),
         adapters=adapters,
-        health=Health(engine, database, meter, retention_job, tiering_job, ledger, embedding),
+        health=Health(engine, database, meter, retention_job, tiering_job, uses, ledger, embedding),
     )

@@ -10,6 +10,7 @@ from app.governance.ledger import BudgetLedger
 from app.governance.retention import RetentionJob
 from app.governance.tiering import TieringJob
 from app.governance.usage import UsageMeter
+from app.governance.uses import Uses
 from graph.connection import Database
 from graph.engines.base import Engine
 from graph.model.errors import LastroError
@@ -52,6 +53,7 @@ class Health:
         meter: UsageMeter,
         retention: RetentionJob,
         tiering: TieringJob,
+        uses: Uses,
         ledger: BudgetLedger,
         embedding: Embedding,
     ) -> None:
@@ -59,6 +61,7 @@ class Health:
         self._retention = retention
         self._ledger = ledger
         self._tiering = tiering
+        self._uses = uses
         self._engine = engine
         self._meter = meter
         self._database = database
@@ -79,10 +82,11 @@ class Health:
             self._database.agent,
             took_ms,
             problem,
-            retention=self._retention.state,
-            usage=self._meter.state,
-            tiers=self._tiering.state,
-            ledger=self._ledger.state,
+            retention=self._retention.job.state,
+            usage=self._meter.job.state,
+            # Without what was used, tiers would move by age alone.
+            tiers="stopped" if self._uses.job.state == "stopped" else self._tiering.job.state,
+            ledger=self._ledger.job.state,
             embedding=self._embedding.state,
             embedding_due=self._embedding.lag.due,
             embedding_lag_s=round(self._embedding.lag.oldest_s, 1),

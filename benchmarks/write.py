@@ -155,7 +155,9 @@ def _stages(lastro: Lastro, batch: Sequence[ContextUnit], samples: Samples, time
         "check batch and markdown": lambda: (check_batch(batch), [check_content(unit.content, most) for unit in batch]),
         "complete and digest": lambda: [digest(completed(unit, scope)) for unit in batch],
         "count tokens": lambda: [tokenizers.count_o200k(unit_body(unit)) for unit in batch],
-        "make rows": lambda: [unit_row(unit, scope.principal, said, 60, at) for unit, said in zip(whole, digests, strict=True)],
+        "make rows": lambda: [
+            unit_row(unit, scope.principal, said, 60, at, [unit.content]) for unit, said in zip(whole, digests, strict=True)
+        ],
     }
     for _ in range(times):
         for name, step in steps.items():

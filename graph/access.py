@@ -15,14 +15,13 @@ from typing import cast
 
 from graph.model.scope import AuthorizedScope
 from graph.model.search_text import index_clause
-from graph.model.units import Kind, Trust
+from graph.model.units import ALL_KINDS, Trust
 
 TERM_BYTES = 5
 """Of each hash: eight characters. One in 10^12 pairs meets, which costs a row that the predicate refuses."""
 MOST_TERMS = 400
 """Terms of one reader that go into a query (an engine takes 1,024 clauses). A reader with more grounds asks by place, and reads more."""
 MOST_PLACES = 1_000
-ALL_KINDS = frozenset(kind.value for kind in Kind)
 UNREAD_MARGIN = 8
 """How many times more is read where a reader's grounds do not fit into a query."""
 
@@ -86,7 +85,7 @@ def _grounds(tenant: str, key: str, place: Mapping[str, object]) -> Iterator[str
 
 
 def _by_kind(kinds: Sequence[str], *ground: str) -> Iterator[str]:
-    if ALL_KINDS.issubset(kinds):
+    if set(ALL_KINDS).issubset(kinds):
         yield _term(*ground)
     else:
         for kind in kinds:

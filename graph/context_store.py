@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from graph import order_keys
@@ -10,7 +10,7 @@ from graph.connection import Database
 from graph.model.answer import PathStep
 from graph.model.candidates import Candidate, Found
 from graph.model.scope import AuthorizedScope
-from graph.model.units import EdgeType
+from graph.model.units import ALL_KINDS, EdgeType, Kind
 from graph.statements import Row
 from graph.unit_rows import candidate
 
@@ -51,6 +51,11 @@ class Window:
     """Units of ``task_id`` after this step are left out."""
     as_of_us: int = order_keys.FOREVER_US
     """Units recorded later are left out; microseconds as in ``order_keys``."""
+
+    def conditions(self, kinds: Collection[Kind] | None) -> dict[str, object]:
+        """The parameters of the statements that search: this window, and the kinds that are asked for (None for all)."""
+        told = list(ALL_KINDS if kinds is None else kinds)
+        return {"task_id": self.task_id, "step": self.step, "as_of_us": self.as_of_us, "kinds": told}
 
 
 class ContextStore:

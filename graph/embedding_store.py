@@ -16,6 +16,7 @@ from graph.connection import Database, WriteTransaction
 from graph.model.errors import EngineFailure
 from graph.model.vectors import EmbeddingLag, EmbeddingPhase, EmbeddingState
 from graph.statements import Row
+from graph.unit_rows import texts_of
 
 MOST_COUNTED = 10_000
 """Units up to which the lag is counted."""
@@ -176,28 +177,11 @@ def _now_key() -> str:
 
 
 def _text(row: Row) -> str:
-    """What is embedded of a unit: the same words that full text finds it by."""
-    parts = [str(row["content"])]
-    if row["tool_name"] is not None:
-        parts.append(str(row["tool_name"]))
-    if row["tool_arguments"] is not None:
-        parts.append(" ".join(_leaves(orjson.loads(str(row["tool_arguments"])))))
-    return "\n".join(part for part in parts if part)
-
-
-def _leaves(value: object) -> list[str]:
-    """The values of arguments as text, without recursion: they may be nested as deeply as JSON allows."""
-    found: list[str] = []
-    pending = [value]
-    while pending:
-        part = pending.pop()
-        if isinstance(part, dict):
-            pending.extend(reversed(list(part.values())))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
-        elif isinstance(part, list):
-            pending.extend(reversed(part))  # pyright: ignore[reportUnknownArgumentType]
-        elif isinstance(part, str):
-            found.append(part)
-    return found
+    """What is embedded of a unit: what full text finds it by."""
+    arguments = row["tool_arguments"]
+    return "\n".join(
+        filter(None, texts_of(str(row["content"]), row["tool_name"], None if arguments is None else orjson.loads(str(arguments))))
+    )
 
 
 def _postponed_row(item: Postponed) -> dict[str, object]:

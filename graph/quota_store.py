@@ -220,8 +220,11 @@ class QuotaStore:
 
     # --- usage ----------------------------------------------------------------------------------------------------------------------
 
-    async def record(self, scope: AuthorizedScope, hour: int, replica: str, totals: Mapping[Subject, Counts], *, deadline_s: float) -> None:
-        """Write down what one replica counted of an hour (hours since 1970), as totals: to repeat it changes nothing."""
+    async def record(self, scope: AuthorizedScope, hour: int, replica: str, totals: Mapping[Subject, Counts], *, deadline_s: float) -> bool:
+        """Write down what one replica counted of an hour (hours since 1970), as totals: to repeat it changes nothing.
+
+        Whether it was: nothing is written of a tenant that is gone, or going.
+        """
         periods = [
             {
                 "key": f"{subject.key(scope.tenant_id)} {hour:010d} {replica}",
@@ -239,10 +242,11 @@ class QuotaStore:
             for subject, counts in sorted(totals.items(), key=lambda item: item[0].key(scope.tenant_id))
         ]
 
-        async def work(transaction: WriteTransaction) -> None:
-            await transaction.run("quotas/record_usage", scope, periods=periods)
+        async def work(transaction: WriteTransaction) -> bool:
+            rows = await transaction.run("quotas/record_usage", scope, periods=periods)
+            return bool(rows) and int(rows[0]["recorded"]) > 0
 
-        await self._database.write("quotas/record_usage", work, deadline_s=deadline_s)
+        return await self._database.write("quotas/record_usage", work, deadline_s=deadline_s)
 
     async def usage(self, scope: AuthorizedScope, query: UsageQuery, *, limit: int = 50, cursor: str | None = None) -> UsagePage:
         """What at most ``limit`` subjects hold and did, in the order of their types and ids. A page holds a row for each of them, or, by

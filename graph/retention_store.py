@@ -1,4 +1,4 @@
-"""Retention in the graph: the rules of a tenant, what is over its time, and the lease of the job that erases it (U13)."""
+"""Retention in the graph: the rules of a tenant, what is over its time, and which tenants the job that erases it has to look after (U13)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from graph import order_keys
 from graph.audit_store import AuditStore
 from graph.connection import Database, WriteTransaction
 from graph.erasure_store import STEP_DEADLINE_S, ErasureStore
-from graph.lease_store import LeaseStore
 from graph.model.audit import AuditAction
 from graph.model.base import parse
 from graph.model.erasure import Refuses
@@ -71,7 +70,6 @@ class RetentionStore:
         self._database = database
         self._audit = audit
         self._erasures = erasures
-        self._leases = LeaseStore(database)
 
     async def rules(self, scope: AuthorizedScope) -> Retention:
         """The tenant's rules; none for a tenant that has set none."""
@@ -149,14 +147,6 @@ class RetentionStore:
         """Tenants with rules, and tenants whose erasure is not through."""
         rows = await self._database.read("erasure/list_tenants_at_work")
         return [TenantAtWork(str(row["tenant_id"]), bool(row["erasing"])) for row in rows]
-
-    async def take_lease(self, name: str, holder: str, hold_s: float) -> datetime | None:
-        """As ``LeaseStore.take``."""
-        return await self._leases.take(name, holder, hold_s)
-
-    async def note_done(self, name: str, holder: str) -> None:
-        """As ``LeaseStore.note_done``."""
-        await self._leases.note_done(name, holder)
 
 
 def _by_kind(found: list[Row]) -> dict[str, int]:

@@ -22,7 +22,6 @@ MOST_LOOKED_AT = 6_400
 GROWTH = 4
 MOST_EDGES = 256
 """Edges of one name that are looked at."""
-ALL_KINDS = tuple(kind.value for kind in Kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,7 @@ class SearchStore:
                     index=self._index,
                     query=query,
                     limit=asked,
-                    **_within(window, kinds),
+                    **window.conditions(kinds),
                 )
             )[0]
             rows, looked_at = row["rows"], int(row["looked_at"])
@@ -142,7 +141,7 @@ class SearchStore:
             return []
         keys = sorted(session_place(scope.tenant_id, session_id, place) for session_id, place in places)
         rows = await self._database.read(
-            "search/read_units_by_session_place", scope, deadline_s=deadline_s, keys=keys, **_within(window, kinds)
+            "search/read_units_by_session_place", scope, deadline_s=deadline_s, keys=keys, **window.conditions(kinds)
         )
         return [hit(row) for row in rows[0]["rows"]]
 
@@ -171,7 +170,7 @@ class SearchStore:
                 keys=sorted(names),
                 looked_at=MOST_EDGES,
                 most=most,
-                **_within(window, kinds),
+                **window.conditions(kinds),
             )
         )[0]
         return EntityWalk(
@@ -185,12 +184,3 @@ class SearchStore:
             ),
             tuple(hit(found) for found in row["rows"]),
         )
-
-
-def _within(window: Window, kinds: Collection[Kind] | None) -> dict[str, object]:
-    return {
-        "task_id": window.task_id,
-        "step": window.step,
-        "as_of_us": window.as_of_us,
-        "kinds": list(ALL_KINDS if kinds is None else kinds),
-    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timezone
 from typing import Any, cast
@@ -55,15 +56,19 @@ def prepared_unit(
     ``embeds``: it waits for an embedding, if it has words.
     """
     said = digest(unit)
-    row = unit_row(unit, principal, said, content_tokens, recorded_at)
-    if embeds and has_words(unit.content):
+    tool = unit.metadata.tool
+    texts = texts_of(unit.content, tool.name, tool.arguments) if tool is not None else [unit.content]
+    row = unit_row(unit, principal, said, content_tokens, recorded_at, texts)
+    if embeds and any(map(has_words, texts)):
         properties = cast("dict[str, object]", row["properties"])
         properties["embedding_due"] = order_keys.due_order(order_keys.microseconds(recorded_at), principal.tenant_id, unit.id)
     return PreparedUnit(unit, said, row, content_tokens, entities_of(unit.content))
 
 
-def unit_row(unit: ContextUnit, principal: Principal, said: str, content_tokens: int, recorded_at: datetime) -> dict[str, object]:
-    """What ``units/create_units`` takes: flat properties, and the times as ISO text."""
+def unit_row(
+    unit: ContextUnit, principal: Principal, said: str, content_tokens: int, recorded_at: datetime, texts: Sequence[str]
+) -> dict[str, object]:
+    """What ``units/create_units`` takes: flat properties, and the times as ISO text. ``texts``: what it is found by."""
     metadata = unit.metadata
     at = metadata.timestamp or recorded_at
     tenant = principal.tenant_id
@@ -92,7 +97,7 @@ def unit_row(unit: ContextUnit, principal: Principal, said: str, content_tokens:
         "timestamp_given": metadata.timestamp is not None,
         "recorded_us": recorded_us,
         "tenant_order": order_keys.tenant_order(tenant, order_us, unit.id),
-        "search_text": searchable(unit),
+        "search_text": search_text(*texts),
         "access": access_text(
             tenant,
             scope_key(unit.scope.organization_id, unit.scope.assessment_id),
@@ -147,12 +152,25 @@ def has_words(text: str) -> bool:
     return any(character.isalpha() for character in text)
 
 
-def searchable(unit: ContextUnit) -> str:
-    """What a unit is found by: its content, and the tool that it called, with what."""
-    tool = unit.metadata.tool
-    if tool is None:
-        return search_text(unit.content)
-    return search_text(unit.content, tool.name, None if tool.arguments is None else _json(tool.arguments))
+def texts_of(content: str, tool_name: str | None, arguments: object) -> list[str]:
+    """What a unit is found by, by its words and by its meaning: its content, and the tool that it called, with what."""
+    return [content, *([tool_name] if tool_name is not None else []), *_names_and_values(arguments)]
+
+
+def _names_and_values(arguments: object) -> list[str]:
+    """The texts in a tool's arguments, without recursion: they may be nested as deeply as JSON allows."""
+    found: list[str] = []
+    pending = [arguments]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, dict):
+            members = cast("dict[str, object]", part)
+            pending.extend(text for pair in reversed(members.items()) for text in reversed(pair))
+        elif isinstance(part, list):
+            pending.extend(reversed(cast("list[object]", part)))
+        elif part is not None and not isinstance(part, bool):
+            found.append(str(part))
+    return found
 
 
 def _json(value: object) -> str:

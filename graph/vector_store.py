@@ -12,7 +12,7 @@ Neo4j 5            ever more of all, up to a bound; the answer then says that it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, Literal
@@ -45,7 +45,6 @@ REFUSED_FOR_S = 60.0
 WARM_ROUNDS = 3
 WARM_LIMIT = 10
 WARM_S = 20.0
-ALL_KINDS = [kind.value for kind in Kind]
 
 Method = Literal["exact", "index", "index_over_fetch"]
 
@@ -89,7 +88,7 @@ class VectorStore:
         limit: int,
         deadline_s: float,
         *,
-        kinds: Sequence[str] = ALL_KINDS,
+        kinds: Collection[Kind] | None = None,
     ) -> Nearest:
         """The ``limit`` units nearest to a vector (of length 1) that the caller may see within the window.
 
@@ -104,11 +103,8 @@ class VectorStore:
         asked: dict[str, object] = {
             "vector": list(vector),
             "model": self._model,
-            "task_id": window.task_id,
-            "step": window.step,
-            "as_of_us": window.as_of_us,
-            "kinds": list(kinds),
             "limit": limit,
+            **window.conditions(kinds),
         }
         visible: dict[str, str] = {"text_index": self._text_index, "query": access.clause}
         if not self._is_large(scope.tenant_id, access.clause):

@@ -213,6 +213,13 @@ def client(service: Service, tenant: str) -> Iterator[httpx2.Client]:
 
 
 @pytest.fixture
+def admin(service: Service, tenant: str) -> Iterator[httpx2.Client]:
+    """An admin of the test's tenant, in no session."""
+    with service.client(service.key(tenant, "boss", Role.ADMIN)) as found:
+        yield found
+
+
+@pytest.fixture
 def stranger(service: Service) -> Iterator[httpx2.Client]:
     """An agent of another tenant."""
     with service.client(service.key(f"stranger-{uuid.uuid4().hex[:12]}"), session="session-1") as found:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from starlette.responses import StreamingResponse
 
 from app.api.routes import PAGE_MOST, as_json, id_of, lastro_of, number, scope_of, time_of
-from app.governance.ledger_operations import EXPORT_PAGE, TenantLedger, as_csv, ledger_pages
+from app.governance.exports import as_lines
+from app.governance.ledger_operations import EXPORT_PAGE, TenantLedger, ledger_csv, ledger_rows
 from app.registry.permissions import Action
 from graph.model.base import check_short_text
 from graph.model.errors import InvalidField
@@ -53,21 +53,10 @@ async def read_ledger(
     if format == "json":
         return as_json(page)
     # The first page was read for what can be refused: once a stream has begun, nothing can.
+    rows = ledger_rows(door, query, EXPORT_PAGE)
     if format == "csv":
-        return StreamingResponse(_csv(door, query), media_type="text/csv; charset=utf-8; header=present")
-    return StreamingResponse(_lines(door, query), media_type="application/x-ndjson")
-
-
-async def _csv(door: TenantLedger, query: LedgerQuery) -> AsyncIterator[str]:
-    header = True
-    async for rows in ledger_pages(door, query, EXPORT_PAGE):
-        yield as_csv(rows, header=header)
-        header = False
-
-
-async def _lines(door: TenantLedger, query: LedgerQuery) -> AsyncIterator[str]:
-    async for rows in ledger_pages(door, query, EXPORT_PAGE):
-        yield "".join(f"{row.model_dump_json()}\n" for row in rows)
+        return StreamingResponse(ledger_csv(rows), media_type="text/csv; charset=utf-8; header=present")
+    return StreamingResponse(as_lines(rows), media_type="application/x-ndjson")
 
 
 def groups_of(text: str) -> tuple[LedgerGroup, ...]:

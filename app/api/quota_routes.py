@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
@@ -10,7 +9,7 @@ from starlette.responses import StreamingResponse
 
 from app.api.documentation import body_of
 from app.api.routes import PAGE_MOST, Reason, as_json, body, id_of, lastro_of, number, scope_of, time_of
-from app.governance.quota_operations import TenantQuotas, as_csv, usage_pages
+from app.governance.quota_operations import TenantQuotas, usage_csv
 from app.registry.permissions import Action
 from graph.model.audit import reason_of
 from graph.model.base import parse
@@ -75,20 +74,13 @@ async def read_usage(
     if format == "json":
         return as_json(page)
     # The first page was read for what can be refused: once a stream has begun, nothing can.
-    return StreamingResponse(_csv(door, query), media_type="text/csv; charset=utf-8; header=present")
+    return StreamingResponse(usage_csv(door, query), media_type="text/csv; charset=utf-8; header=present")
 
 
 @usage.get("/me", response_model=QuotaList)
 async def read_own_usage(request: Request) -> Response:
     """The quotas that hold for the caller (its tenant, agent, session and teams) with what remains of them."""
     return as_json(await (await _door(request, Action.READ_OWN_USAGE)).own_quotas())
-
-
-async def _csv(door: TenantQuotas, query: UsageQuery) -> AsyncIterator[str]:
-    header = True
-    async for rows in usage_pages(door, query):
-        yield as_csv(rows, header=header)
-        header = False
 
 
 def _subject(subject_type: str, subject_id: str) -> Subject:

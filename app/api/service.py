@@ -41,8 +41,8 @@ def create_service(settings: Settings, running: Callable[[], AbstractAsyncContex
                 service.state.start_failure = failure
                 raise
             service.state.lastro = lastro
-            await stack.enter_async_context(lastro.retention_job.running())
-            await stack.enter_async_context(lastro.tiering_job.running())
+            await stack.enter_async_context(lastro.retention_job.job.running())
+            await stack.enter_async_context(lastro.tiering_job.job.running())
             await stack.enter_async_context(lastro.embedding.running(lastro.warm_vectors))
             watching = asyncio.create_task(_warm_after_restarts(lastro), name="warm after restarts")
             try:

@@ -11,7 +11,8 @@ from app.bootstrap import Lastro
 from app.cli import options, output
 from app.cli.access import Target
 from app.cli.governed import Tenant, governing, moment
-from app.governance.ledger_operations import LedgerOperations, TenantLedger, as_csv, ledger_pages
+from app.governance.exports import as_lines
+from app.governance.ledger_operations import LedgerOperations, TenantLedger, ledger_csv, ledger_rows
 from graph.model.errors import CommandRefused
 from graph.model.ledger import DEFAULT_GROUPS, LedgerGroup, LedgerPage, LedgerQuery, LedgerRow
 from graph.model.scope import AuthorizedScope
@@ -76,10 +77,9 @@ def ledger(
 
 
 async def _write(door: LedgerOperations, query: LedgerQuery, *, csv: bool) -> None:
-    header = True
-    async for rows in ledger_pages(door, query):
-        sys.stdout.write(as_csv(rows, header=header) if csv else "".join(f"{row.model_dump_json()}\n" for row in rows))
-        header = False
+    rows = ledger_rows(door, query)
+    async for text in ledger_csv(rows) if csv else as_lines(rows):
+        sys.stdout.write(text)
 
 
 def _cells(row: LedgerRow, names: list[LedgerGroup], *, timed: bool) -> list[object]:

@@ -13,7 +13,7 @@ from app.bootstrap import Lastro
 from app.cli import options, output
 from app.cli.access import Target
 from app.cli.governed import Tenant, governing, moment, seconds
-from app.governance.quota_operations import QuotaOperations, TenantQuotas, as_csv, usage_pages
+from app.governance.quota_operations import QuotaOperations, TenantQuotas, usage_csv
 from graph.model.audit import reason_of
 from graph.model.base import as_domain_error, check_id
 from graph.model.errors import CommandRefused, InvalidId
@@ -150,10 +150,8 @@ def usage(
 
 
 async def _write_csv(door: QuotaOperations, query: UsageQuery) -> None:
-    header = True
-    async for rows in usage_pages(door, query):
-        sys.stdout.write(as_csv(rows, header=header))
-        header = False
+    async for text in usage_csv(door, query):
+        sys.stdout.write(text)
 
 
 def _cells(row: UsageRow, *, timed: bool) -> list[object]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
+from app.governance.exports import as_csv, pages
 from app.governance.ledger import BudgetLedger
-from app.governance.quota_operations import as_cell
 from graph.ledger_store import LedgerStore
 from graph.model.errors import Forbidden, InvalidField
 from graph.model.ledger import LedgerGroup, LedgerPage, LedgerQuery, LedgerRow
@@ -18,7 +16,6 @@ from graph.model.units import Scope
 PAGE = 200
 EXPORT_PAGE = 5_000
 """Where the store is at hand: each page sums anew what was asked for."""
-COLUMNS = list(LedgerRow.model_fields)
 NAMES = frozenset({"agent_id", "session_id", "task_id", "model"})
 
 
@@ -61,25 +58,11 @@ class TenantLedger:
         return await self._store.page(self._scope, query, agent_id=own, session_id=session, limit=limit, cursor=cursor)
 
 
-async def ledger_pages(door: LedgerOperations, query: LedgerQuery, limit: int = PAGE) -> AsyncIterator[list[LedgerRow]]:
-    """All of the ledger that was asked for, page by page of so many rows."""
-    cursor: str | None = None
-    while True:
-        page = await door.ledger(query, limit=limit, cursor=cursor)
-        yield page.rows
-        cursor = page.next
-        if cursor is None:
-            return
+def ledger_rows(door: LedgerOperations, query: LedgerQuery, limit: int = PAGE) -> AsyncIterator[Sequence[LedgerRow]]:
+    """All of the ledger that was asked for, by pages of so many rows."""
+    return pages(lambda cursor: door.ledger(query, limit=limit, cursor=cursor))
 
 
-def as_csv(rows: list[LedgerRow], *, header: bool) -> str:
-    """Rows as RFC 4180. A name that a spreadsheet would take for a formula gets an apostrophe in front."""
-    text = io.StringIO()
-    writer = csv.writer(text)
-    if header:
-        writer.writerow(COLUMNS)
-    for row in rows:
-        told = row.model_dump(mode="json")
-        cells = ["" if told[name] is None else told[name] for name in COLUMNS]
-        writer.writerow([as_cell(cell) if name in NAMES else cell for name, cell in zip(COLUMNS, cells, strict=True)])
-    return text.getvalue()
+def ledger_csv(rows: AsyncIterator[Sequence[LedgerRow]]) -> AsyncIterator[str]:
+    """The rows as CSV."""
+    return as_csv(rows, list(LedgerRow.model_fields), NAMES)

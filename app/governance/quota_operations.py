@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import AsyncIterator
 from typing import Protocol
 
+from app.governance.exports import as_csv, pages
 from app.governance.quotas import Quotas
 from app.governance.usage import UsageMeter
 from graph.model.errors import Forbidden, InvalidField, NotFound
@@ -15,7 +14,6 @@ from graph.model.scope import AuthorizedScope
 from graph.quota_store import QuotaStore, view_of
 
 EXPORT_PAGE = 200
-COLUMNS = list(UsageRow.model_fields)
 
 
 class QuotaOperations(Protocol):
@@ -102,30 +100,7 @@ class TenantQuotas:
             raise NotFound
 
 
-async def usage_pages(door: QuotaOperations, query: UsageQuery) -> AsyncIterator[list[UsageRow]]:
-    """All of the usage that was asked for, page by page."""
-    cursor: str | None = None
-    while True:
-        page = await door.usage(query, limit=EXPORT_PAGE, cursor=cursor)
-        yield page.rows
-        cursor = page.next
-        if cursor is None:
-            return
-
-
-def as_csv(rows: list[UsageRow], *, header: bool) -> str:
-    """Rows as RFC 4180. An id that a spreadsheet would take for a formula gets an apostrophe in front."""
-    text = io.StringIO()
-    writer = csv.writer(text)
-    if header:
-        writer.writerow(COLUMNS)
-    for row in rows:
-        told = row.model_dump(mode="json")
-        told["subject_id"] = as_cell(row.subject_id)
-        writer.writerow(["" if told[name] is None else told[name] for name in COLUMNS])
-    return text.getvalue()
-
-
-def as_cell(cell: str) -> str:
-    """A name as it can stand in a spreadsheet, which would take some for formulas."""
-    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")) else cell
+def usage_csv(door: QuotaOperations, query: UsageQuery) -> AsyncIterator[str]:
+    """All of the usage that was asked for, as CSV."""
+    rows = pages(lambda cursor: door.usage(query, limit=EXPORT_PAGE, cursor=cursor))
+    return as_csv(rows, list(UsageRow.model_fields), {"subject_id"})

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import secrets
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
+from app.background import Background
 from app.governance.erasure import Erasure
 from graph.erasure_store import LEFT_ALONE_S, ErasureStore, OpenErasure
+from graph.lease_store import LeaseStore
 from graph.model.errors import Forbidden, LastroError
 from graph.model.retention import RetainedKind, Retention, RetentionReport
 from graph.model.scope import AuthorizedScope
@@ -84,6 +84,7 @@ class RetentionJob:
     def __init__(
         self,
         store: RetentionStore,
+        leases: LeaseStore,
         erasures: ErasureStore,
         erasure: Erasure,
         rules: RetentionRules,
@@ -93,48 +94,21 @@ class RetentionJob:
     ) -> None:
         self._lease = lease
         self._store = store
+        self._leases = leases
         self._erasures = erasures
         self._erasure = erasure
         self._rules = rules
         self._scope_of = scope_of
         self._interval = timedelta(seconds=interval_s)
-        self._poll_s = min(POLL_S, interval_s)
         self._holder = secrets.token_hex(8)
-        self._task: asyncio.Task[None] | None = None
-
-    @property
-    def state(self) -> str:
-        """``running``, ``stopped`` when it died of a defect, or ``off`` where nothing runs beside, as in a command."""
-        if self._task is None:
-            return "off"
-        return "stopped" if self._task.done() else "running"
-
-    @asynccontextmanager
-    async def running(self) -> AsyncGenerator[None]:
-        """Run it around the block."""
-        self._task = asyncio.create_task(self._work(), name="retention")
-        self._task.add_done_callback(_tell_of_death)
-        try:
-            yield
-        finally:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    async def _work(self) -> None:
-        while True:
-            await asyncio.sleep(self._poll_s)
-            try:
-                await self.once()
-            except LastroError as error:
-                # The database is away or busy: what was left is found again.
-                log.warning("retention waits: %s", error.code)
+        self.job = Background("retention", self.once, min(POLL_S, interval_s))
 
     async def once(self, *, left_alone_s: float = LEFT_ALONE_S) -> bool:
         """Do what there is to do, if this replica gets the lease; whether it got it.
 
         Erasures of units that are younger than ``left_alone_s`` are still in the hands of who began them.
         """
-        done_at = await self._store.take_lease(self._lease, self._holder, LEASE_S)
+        done_at = await self._leases.take(self._lease, self._holder, LEASE_S)
         if done_at is None:
             return False
         tenants = await self._store.tenants_at_work()
@@ -148,7 +122,7 @@ class RetentionJob:
             for tenant in tenants:
                 if not tenant.erasing:
                     await self._apply(tenant.tenant_id)
-            await self._store.note_done(self._lease, self._holder)
+            await self._leases.note_done(self._lease, self._holder)
         return True
 
     async def _finish_tenant(self, tenant_id: str) -> bool:
@@ -177,10 +151,4 @@ class RetentionJob:
             log.info("retention erased %d", sum(report.erased.values()))
 
     async def _still_ours(self) -> bool:
-        return await self._store.take_lease(self._lease, self._holder, LEASE_S) is not None
-
-
-def _tell_of_death(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (failure := task.exception()) is not None:
-        # Its type and nothing of its text, which may hold content.
-        log.error("the retention job ended: %s", type(failure).__name__)
+        return await self._leases.take(self._lease, self._holder, LEASE_S) is not None

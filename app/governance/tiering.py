@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import secrets
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 
-from app.governance.uses import Uses
+from app.background import Background
 from graph.lease_store import LeaseStore
 from graph.model.errors import LastroError
 from graph.model.scope import AuthorizedScope
@@ -56,7 +54,6 @@ class TieringJob:
         self,
         store: TierStore,
         leases: LeaseStore,
-        uses: Uses,
         scope_of: Callable[[str, str], AuthorizedScope],
         rules: TierRules,
         interval_s: float,
@@ -64,42 +61,13 @@ class TieringJob:
     ) -> None:
         self._store = store
         self._leases = leases
-        self._uses = uses
         self._scope_of = scope_of
         self._rules = rules
         self._interval = timedelta(seconds=interval_s)
-        self._poll_s = min(POLL_S, interval_s)
         self._lease = lease
         self._holder = secrets.token_hex(8)
         self._renewed = 0.0
-        self._task: asyncio.Task[None] | None = None
-
-    @property
-    def state(self) -> str:
-        """``running``, ``stopped`` when it or the writing of uses died of a defect, or ``off`` where nothing runs beside, as in a command."""
-        if self._task is None:
-            return "off"
-        return "stopped" if self._task.done() or self._uses.state == "stopped" else "running"
-
-    @asynccontextmanager
-    async def running(self) -> AsyncGenerator[None]:
-        """Run it around the block."""
-        self._task = asyncio.create_task(self._work(), name="tiers")
-        self._task.add_done_callback(_tell_of_death)
-        try:
-            yield
-        finally:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-
-    async def _work(self) -> None:
-        while True:
-            await asyncio.sleep(self._poll_s)
-            try:
-                await self.once()
-            except LastroError as error:
-                # The database is away or busy: what was left is found again.
-                log.warning("tiers wait: %s", error.code)
+        self.job = Background("tiers", self.once, min(POLL_S, interval_s))
 
     async def once(self) -> bool:
         """Move down what is due, if this replica gets the lease and the interval is over; whether it did.
@@ -168,9 +136,3 @@ class TieringJob:
             return True
         self._renewed = monotonic()
         return await self._leases.take(self._lease, self._holder, LEASE_S) is not None
-
-
-def _tell_of_death(task: asyncio.Task[None]) -> None:
-    if not task.cancelled() and (failure := task.exception()) is not None:
-        # Its type and nothing of its text, which may hold content.
-        log.error("the job of the tiers ended: %s", type(failure).__name__)

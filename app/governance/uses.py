@@ -6,21 +6,16 @@ What a replica that was killed had kept in its last seconds is lost: a unit then
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from graph.model.errors import LastroError
+from app.background import Background
+from app.governance.hourly import FLUSH_DEADLINE_S, FLUSH_S
 from graph.model.scope import RESERVED_PREFIX, AuthorizedScope
 from graph.order_keys import microseconds
 from graph.tier_store import TierStore, Use
 
-log = logging.getLogger(__name__)
-
-FLUSH_S = 5.0
-FLUSH_DEADLINE_S = 5.0
 PART = 200
 """Units written in one transaction."""
 MOST_KEPT = 50_000
@@ -43,14 +38,7 @@ class Uses:
         self._kept: dict[str, _Kept] = {}
         self._number = 0
         self._writing = asyncio.Lock()
-        self._task: asyncio.Task[None] | None = None
-
-    @property
-    def state(self) -> str:
-        """Whether what is remembered is also written down: ``running``, ``stopped`` when the task died, or ``off``."""
-        if self._task is None:
-            return "off"
-        return "stopped" if self._task.done() else "running"
+        self.job = Background("writing uses down", self.flush, FLUSH_S, at_end=self.flush)
 
     def note(self, scope: AuthorizedScope, unit_ids: Iterable[str]) -> None:
         """Remember that these units were given to a caller just now."""
@@ -94,26 +82,3 @@ class Uses:
         elif self._number < MOST_KEPT:
             kept.uses[use.unit_id] = use
             self._number += 1
-
-    @asynccontextmanager
-    async def running(self) -> AsyncGenerator[None]:
-        """Write down every few seconds while the block runs, and once more at its end."""
-        self._task = asyncio.create_task(self._flush_for_ever(), name="writing uses down")
-        try:
-            yield
-        finally:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
-            try:
-                await self.flush()
-            except LastroError as error:
-                log.warning("the last uses of units are lost: %s", error.code)
-
-    async def _flush_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(FLUSH_S)
-            try:
-                await self.flush()
-            except LastroError as error:
-                log.warning("uses of units are written down later: %s", error.code)

@@ -11,9 +11,8 @@ from datetime import datetime
 
 from graph.model.policy import MAX_PAIRS, Among, Policy, Standing
 from graph.model.scope import FOREVER, Principal, scope_key
-from graph.model.units import ContextUnit, Kind, Scope, Trust
+from graph.model.units import ALL_KINDS, ContextUnit, Scope, Trust
 
-ALL_KINDS = tuple(kind.value for kind in Kind)
 PUBLISHED = tuple(trust.value for trust in Trust if trust.authority)
 """Trust levels that everybody in the same place may read: published reference data, and what a person approved."""
 NO_SESSION = ""

@@ -22,21 +22,7 @@ SILENT = (
 """Stop words that change nothing of what is said when they are left out."""
 
 
-class Texts:
-    """Texts chosen so far, of one kind of thing: compare only what may stand in for each other."""
-
-    def __init__(self) -> None:
-        self._said: set[bytes] = set()
-
-    def hold(self, text: str) -> bool:
-        """Whether one of the texts says the same."""
-        return _said(text) in self._said
-
-    def add(self, text: str) -> None:
-        """One more."""
-        self._said.add(_said(text))
-
-
-def _said(text: str) -> bytes:
+def said(text: str) -> bytes:
+    """What a text says: equal for near-duplicates."""
     words = (word.rstrip(".,:") for word in WORD.findall(folded(text)))
     return hashlib.blake2b(" ".join(word for word in words if word not in SILENT).encode(), digest_size=16).digest()

@@ -55,11 +55,16 @@ NEEDS: dict[StrategyName, tuple[str, ...]] = {
     StrategyName.TRAVERSAL: ("unit_id", "task_id"),
     StrategyName.RECENCY: ("unit_id", "task_id", "session_id"),
     StrategyName.TIERS: ("session_id",),
-    StrategyName.RETRIEVAL: ("topic",),
-    StrategyName.TEXT: ("topic",),
+    StrategyName.RETRIEVAL: ("topic", "question"),
+    StrategyName.TEXT: ("topic", "question"),
     StrategyName.HYBRID: ("unit_id", "task_id", "session_id", "topic"),
 }
 """Fields of a query of which a strategy needs one to start from."""
+
+
+def has_start(query: ContextQuery, strategy: StrategyName) -> bool:
+    """Whether a query gives a strategy something to start from."""
+    return any(getattr(query, name) is not None for name in NEEDS[strategy])
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,9 +113,9 @@ class Planner:
         strategies, why = (route.strategy, *route.fallbacks), route.why
         if query.strategy is not StrategyName.AUTO and query.strategy is not route.strategy:
             strategies, why = (query.strategy, *(name for name in strategies if name is not query.strategy)), "the caller named it"
-            needed = NEEDS[query.strategy]
-            if not any(getattr(query, name) is not None for name in needed):
-                raise QueryNotSupported(f"The strategy {query.strategy} needs {' or '.join(needed)}.").at(field="strategy")
+            if not has_start(query, query.strategy):
+                needed = " or ".join(NEEDS[query.strategy])
+                raise QueryNotSupported(f"The strategy {query.strategy} needs {needed}.").at(field="strategy")
         model = query.model if query.model is not None else scope.principal.model
         adapter = self._adapter(model) if model is not None else None
         plan = Plan(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.governance.admission import Refused, admit, current, visible_superseders
-from app.router.duplicates import Texts
+from app.router.duplicates import said
 from app.router.loading import Loaded, decided_by, depended_on
 from app.router.planner import Plan
 from graph.model.answer import LeftOut, LeftOutReason, PathStep
@@ -26,6 +25,9 @@ KIND_WEIGHTS: dict[Kind, float] = {
     Kind.TOOL_RESULT: 0.9,
     Kind.PROGRESS_NOTE: 0.75,
 }
+
+SEARCHED = frozenset({"text", "meaning", "neighbour", "name"})
+"""Reasons of candidates that a search found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +63,15 @@ def rank(candidates: Sequence[Candidate], query: ContextQuery) -> list[Candidate
     """Candidates of the kinds asked for, best first, scores on 0 to 1; equal ones by id, so that the same state gives the same answer."""
     weighted = [(item.score * KIND_WEIGHTS[item.kind], item) for item in candidates if query.kinds is None or item.kind in query.kinds]
     highest = max((score for score, _ in weighted), default=0.0) or 1.0
-    # A rule of authority is worth as much as the best, or enough of agents' own constraints would push it out of a budget.
-    weighted = [(highest if item.kind is Kind.CONSTRAINT and item.trust.authority else score, item) for score, item in weighted]
+    weighted = [(highest if _applies(item) else score, item) for score, item in weighted]
     return sorted((replace(item, score=score / highest) for score, item in weighted), key=_priority)
+
+
+def _applies(item: Candidate) -> bool:
+    """Whether it is a rule of authority over what is asked about. It is worth as much as the best, or enough of agents' own constraints would
+    push it out of a budget. A rule that a search came upon is one text among others: a tenant may hold hundreds that share a word with a topic.
+    """
+    return item.kind is Kind.CONSTRAINT and item.trust.authority and item.reason not in SEARCHED
 
 
 def _priority(item: Candidate) -> tuple[float, int, str]:
@@ -80,7 +88,7 @@ def select(plan: Plan, loaded: Loaded, unit_tokens: Callable[[Candidate], int]) 
     picker = _Picker(plan.query, loaded)
     chosen: set[str] = set()
     refused: set[str] = set()
-    said = _Said(loaded.units)
+    answer = _Said(loaded.units)
     for pick, item in enumerate(_with_superseders(loaded.considered, picker, refused, selection)):
         if item.id in chosen:
             continue
@@ -89,7 +97,7 @@ def select(plan: Plan, loaded: Loaded, unit_tokens: Callable[[Candidate], int]) 
             selection.left_out.append(LeftOut(id=item.id, reason=block.reason))
             continue
         stored = loaded.units[item.id]
-        if len(block) == 1 and said.before(stored):
+        if len(block) == 1 and answer.before(stored):
             selection.left_out.append(LeftOut(id=item.id, reason=LeftOutReason.DUPLICATE))
             continue
         new = [member for member in block if member not in chosen]
@@ -100,7 +108,7 @@ def select(plan: Plan, loaded: Loaded, unit_tokens: Callable[[Candidate], int]) 
         for member in new:
             chosen.add(member)
             member_unit = loaded.units[member]
-            said.add(member_unit)
+            answer.add(member_unit)
             own = member == item.id
             selection.chosen.append(
                 Chosen(
@@ -161,19 +169,26 @@ class _Said:
 
     def __init__(self, loaded: Mapping[str, StoredUnit]) -> None:
         self._loaded = loaded
-        self._texts: defaultdict[tuple[Kind, Trust], Texts] = defaultdict(Texts)
+        self._of: dict[str, tuple[Kind, Trust, bytes] | None] = {}
+        self._before: set[tuple[Kind, Trust, bytes]] = set()
 
     def before(self, stored: StoredUnit) -> bool:
         """Whether a unit that still holds says the same."""
-        return not visible_superseders(stored, self._loaded) and self._of(stored).hold(stored.unit.content)
+        return self._says(stored) in self._before
 
     def add(self, stored: StoredUnit) -> None:
         """A unit that is chosen."""
-        if not visible_superseders(stored, self._loaded):
-            self._of(stored).add(stored.unit.content)
+        says = self._says(stored)
+        if says is not None:
+            self._before.add(says)
 
-    def _of(self, stored: StoredUnit) -> Texts:
-        return self._texts[stored.unit.kind, stored.unit.trust]
+    def _says(self, stored: StoredUnit) -> tuple[Kind, Trust, bytes] | None:
+        """None for what does not hold any more."""
+        unit = stored.unit
+        if unit.id not in self._of:
+            ended = bool(visible_superseders(stored, self._loaded))
+            self._of[unit.id] = None if ended else (unit.kind, unit.trust, said(unit.content))
+        return self._of[unit.id]
 
 
 class _Picker:

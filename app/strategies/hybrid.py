@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from time import monotonic
 
-from app.router.planner import Plan
-from app.strategies.retrieval import Retrieval, topic_of
+from app.router.planner import Plan, has_start
+from app.strategies.retrieval import NOT_OVER_NAMES, Retrieval, unless_late
 from graph.model.candidates import Candidate, Found
 from graph.model.errors import DeadlineExceeded
 from graph.model.query import QueryType, StrategyName
@@ -41,8 +41,8 @@ async def combined(by_name: Mapping[StrategyName, Strategy], retrieval: Retrieva
         DeadlineExceeded: none of them answered within ``deadline_s`` seconds. When only some did not, the notes say which.
     """
     ends = monotonic() + deadline_s
-    shares = {name: share for name, share in SHARES[plan.query_type].items() if _has_start(plan, name)}
-    results = await asyncio.gather(*(_unless_late(by_name[name], plan, deadline_s) for name in shares))
+    shares = {name: share for name, share in SHARES[plan.query_type].items() if has_start(plan.query, name)}
+    results = await asyncio.gather(*(unless_late(by_name[name](plan, deadline_s)) for name in shares))
     answered = {name: found for name, found in zip(shares, results, strict=True) if found is not None}
     if not answered:
         raise DeadlineExceeded
@@ -53,46 +53,25 @@ async def combined(by_name: Mapping[StrategyName, Strategy], retrieval: Retrieva
         for item in found.candidates:
             worth = shares[name] * item.score / highest
             known = merged.get(item.id)
-            merged[item.id] = replace(item, score=worth) if known is None else replace(known, score=known.score + worth)
+            if known is None:
+                merged[item.id] = replace(item, score=worth)
+            else:
+                # What applies whatever is asked stays known as that.
+                reason = item.reason if item.reason == "rule" else known.reason
+                merged[item.id] = replace(known, score=known.score + worth, reason=reason, path=known.path or item.path)
     walked = answered.get(StrategyName.TRAVERSAL)
-    if walked is not None and (remaining_s := ends - monotonic()) > 0:
-        for item in await _unless_late_names(retrieval, plan, walked.candidates[:NAMED], remaining_s):
-            merged.setdefault(item.id, replace(item, score=NAME_SHARE * item.score))
+    sharing = await unless_late(retrieval.sharing_names(plan, walked.candidates[:NAMED] if walked is not None else (), ends - monotonic()))
+    for item in sharing or ():
+        merged.setdefault(item.id, replace(item, score=NAME_SHARE * item.score))
     best = sorted(merged.values(), key=lambda item: (-item.score, item.id))[:MOST]
     return Found(
         tuple(best),
         hubs_sampled=any(found.hubs_sampled for found in answered.values()),
         search=next((found.search for found in answered.values() if found.search is not None), None),
-        partial=bool(late) or any(found.partial for found in answered.values()),
+        partial=bool(late) or sharing is None or any(found.partial for found in answered.values()),
         notes=(
             *(note for found in answered.values() for note in found.notes),
             *(f"The strategy {name} did not answer in time and is not part of this." for name in late),
+            *([NOT_OVER_NAMES] if sharing is None else []),
         ),
     )
-
-
-def _has_start(plan: Plan, name: StrategyName) -> bool:
-    query = plan.query
-    match name:
-        case StrategyName.RETRIEVAL:
-            return bool(topic_of(plan))
-        case StrategyName.TRAVERSAL:
-            return query.unit_id is not None or query.task_id is not None
-        case StrategyName.TIERS:
-            return query.session_id is not None
-        case _:
-            return True
-
-
-async def _unless_late_names(retrieval: Retrieval, plan: Plan, near: Sequence[Candidate], deadline_s: float) -> list[Candidate]:
-    try:
-        return await retrieval.sharing_names(plan, near, deadline_s)
-    except DeadlineExceeded:
-        return []
-
-
-async def _unless_late(strategy: Strategy, plan: Plan, deadline_s: float) -> Found | None:
-    try:
-        return await strategy(plan, deadline_s)
-    except DeadlineExceeded:
-        return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import TypeVar
@@ -84,18 +84,21 @@ class Retrieval:
         asked = await _words_of(topic)
         by_text, by_meaning = await asyncio.gather(self._by_text(plan, asked, ends), self._by_meaning(plan, topic, ends))
         pool = _pooled(by_text, by_meaning)
-        best = ranked(score(asked, [_evidence(found) for found in pool.values()], _near(pool.values()), self._weights))
+        first = self._own(asked, pool)
+        best = ranked(first)
         names = names_in(topic)
         beside, walk = await asyncio.gather(
-            _unless_late(self._beside(plan, [pool[unit_id] for unit_id in best[:ANCHORS]], pool, ends)),
-            _unless_late(self._over_names(plan, best[: self._weights.seeds], names, ends)),
+            unless_late(self._beside(plan, [pool[unit_id] for unit_id in best[:ANCHORS]], pool, ends)),
+            unless_late(self._over_names(plan, best[: self._weights.seeds], names, ends)),
         )
         every = pool | {
             found.candidate.id: found for found in (*(beside or ()), *(walk.hits if walk else ())) if found.candidate.id not in pool
         }
-        compared = await _unless_late(self._compared(plan, every, by_meaning, ends))
+        compared = await unless_late(self._compared(plan, every, by_meaning, ends))
         every = every if compared is None else compared
-        scores = self._scored(asked, every, walk or EntityWalk(), best, names)
+        # The same candidates with nothing more known of them have the same scores.
+        own = first if every == pool else self._own(asked, every)
+        scores = self._crossed(own, walk or EntityWalk(), best, names)
         reasons = _Reasons(by_text, pool, beside or [])
         candidates = [
             replace(found.candidate, score=scores[unit_id], reason=reasons.of(unit_id))
@@ -119,7 +122,7 @@ class Retrieval:
         topic = topic_of(plan)
         asked = await _words_of(topic)
         by_text = await self._by_text(plan, asked, monotonic() + deadline_s)
-        scores = score(asked, [_evidence(found) for found in by_text.hits], _near(by_text.hits), self._weights)
+        scores = self._own(asked, {found.candidate.id: found for found in by_text.hits})
         found = [replace(item.candidate, score=scores[item.candidate.id], reason="text") for item in by_text.hits]
         candidates = sorted((item for item in found if item.score > 0), key=lambda item: (-item.score, item.id))
         note = "Only words were searched for."
@@ -163,10 +166,10 @@ class Retrieval:
         embedding_ms = round((monotonic() - began) * 1000, 2)
         if told.vector is None:
             return _Meaning(note=told.note, embedding_ms=embedding_ms, failed=True)
-        kinds = None if plan.query.kinds is None else [kind.value for kind in plan.query.kinds]
-        more = {} if kinds is None else {"kinds": kinds}
         try:
-            nearest = await self._vectors.nearest(plan.scope, told.vector, plan.window, NEAREST, until - monotonic(), **more)
+            nearest = await self._vectors.nearest(
+                plan.scope, told.vector, plan.window, NEAREST, until - monotonic(), kinds=plan.query.kinds
+            )
         except DeadlineExceeded:
             note = "The search by meaning was not done in time: only words were searched for."
             return _Meaning(told.vector, note=note, embedding_ms=embedding_ms, failed=True)
@@ -185,12 +188,12 @@ class Retrieval:
         told = await self._vectors.similarities(plan.scope, meaning.vector, unknown, deadline_s=ends - monotonic())
         return {unit_id: replace(found, similarity=told[unit_id]) if unit_id in told else found for unit_id, found in every.items()}
 
-    def _scored(
-        self, asked: QueryTerms, every: dict[str, Hit], walk: EntityWalk, best: Sequence[str], names: Sequence[str]
-    ) -> dict[str, float]:
-        own = score(asked, [_evidence(found) for found in every.values()], _near(every.values()), self._weights)
+    def _own(self, asked: QueryTerms, found: Mapping[str, Hit]) -> dict[str, float]:
+        return score(asked, [_evidence(item) for item in found.values()], _near(found.values()), self._weights)
+
+    def _crossed(self, own: Mapping[str, float], walk: EntityWalk, best: Sequence[str], names: Sequence[str]) -> dict[str, float]:
         named = {unit_id for crossing in walk.crossings if crossing.key in names for unit_id in crossing.about}
-        return cross(own, _ways(walk, best[: self._weights.seeds]), named & every.keys(), self._weights)
+        return cross(own, _ways(walk, best[: self._weights.seeds]), named & own.keys(), self._weights)
 
     async def _beside(self, plan: Plan, anchors: Sequence[Hit], pool: dict[str, Hit], ends: float) -> list[Hit]:
         known = {(found.session_id, found.place) for found in pool.values()}
@@ -259,7 +262,7 @@ def _pooled(by_text: TextFound, meaning: _Meaning) -> dict[str, Hit]:
     return pool
 
 
-async def _unless_late(work: Awaitable[Part]) -> Part | None:
+async def unless_late(work: Awaitable[Part]) -> Part | None:
     """What a part of the search came to; None when it was not done in time."""
     try:
         return await work

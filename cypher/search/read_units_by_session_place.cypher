@@ -2,7 +2,7 @@
 // params: tenant_id: str, sees: dict, keys: list[str], task_id: str, step: int, as_of_us: int, kinds: list[str]
 // returns: rows: list[dict]
 // scope: tenant
-// What stands next to found units in their sessions. Places are asked for by exact keys: a range from each unit on took the embedded engine 4 s for 20 units.
+// What stands next to found units in their sessions. Places are asked for by exact keys: a range from each unit on is read to its end by the embedded engine, seconds in a large session.
 UNWIND $keys AS key
 MATCH (u:ContextUnit {tenant_id: $tenant_id, session_place: key})
 WHERE VISIBLE(u) AND u.recorded_us <= $as_of_us AND u.kind IN $kinds

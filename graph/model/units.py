@@ -47,6 +47,10 @@ class Kind(Described):
     OBSERVATION = "observation", "What was seen or said: a user's turn, a fact, a finding."
 
 
+ALL_KINDS: tuple[str, ...] = tuple(kind.value for kind in Kind)
+"""As statements and the wire name them."""
+
+
 class EdgeType(Described):
     """How a unit relates to one that came before it. The set is closed (U4)."""
 

@@ -231,6 +231,42 @@ def test_a_topic_in_a_place_prefers_what_fits_both(client: httpx2.Client, strang
     assert set(ids(answer["units"])) == {"here", "elsewhere", "beside"}
 
 
+def test_many_rules_that_share_a_word_do_not_drown_what_was_asked_for(
+    service: Service, tenant: str, client: httpx2.Client, stranger: httpx2.Client
+) -> None:
+    """A rule over a task comes first whatever is asked; one that a search finds is a text among others."""
+    with service.client(service.key(tenant, "press", Role.PUBLISHER)) as press:
+        rules = [
+            unit(f"r{n}", f"Control {n}: the quibble register of area {n} must be kept.", "constraint", trust="normative")
+            for n in range(60)
+        ]
+        stored(press, *rules, unit("over", "No quibble by day.", "constraint", trust="normative", task_id="t"))
+    for who in (client, stranger):
+        stored(who, unit("answer", "The quibble of host alpha was opened by the night export.", task_id="t"))
+    asked = "Who opened the quibble of host alpha?"
+    assert about(client, asked)[0] == "answer"
+    assert about(stranger, asked) == ["answer"]
+    in_place = ask(client, topic=asked, task_id="t", budget_tokens=120)
+    assert set(ids(in_place["units"])[:2]) == {"answer", "over"}
+
+
+def test_a_question_is_searched_for_where_a_step_is_asked_for(client: httpx2.Client, stranger: httpx2.Client) -> None:
+    for who in (client, stranger):
+        stored(who, unit("now", "Retrying.", task_id="t", task_step=3), unit("far", "The quibble limit is 40.", task_id="u"))
+    assert ids(ask(client, task_id="t", step=3)["units"]) == ["now"]
+    answer = ask(client, task_id="t", step=3, question="What is the quibble limit?", model="gpt-5.2")
+    assert reasons(answer) == {"now": "start", "far": "text"}
+    assert answer["receipt"]["search"]["found_by_text"] == 1
+
+
+def test_the_words_of_a_call_are_found_too(client: httpx2.Client, stranger: httpx2.Client) -> None:
+    tool = {"name": "billing_lookup", "arguments": {"customer": {"tier": "platinum"}, "months": [7, None, True]}}
+    for who in (client, stranger):
+        stored(who, unit("call", "Looked.", "decision", tool=tool))
+    for topic in ("billing_lookup", "platinum", "customer tier", "7 months"):
+        assert about(client, topic) == ["call"], topic
+
+
 def test_the_same_said_again_costs_once(client: httpx2.Client, stranger: httpx2.Client) -> None:
     for who in (client, stranger):
         stored(

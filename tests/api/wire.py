@@ -66,6 +66,19 @@ def listed(client: httpx2.Client, **asked: str | int) -> list[str]:
             return found
 
 
+def rows_of(client: httpx2.Client, path: str, **asked: str) -> list[dict[str, Any]]:
+    """Rows of every page of an address that counts something."""
+    found: list[dict[str, Any]] = []
+    more: dict[str, str] = {}
+    while True:
+        answer = client.get(path, params={**asked, **more})
+        assert answer.status_code == 200, answer.text
+        found += answer.json()["rows"]
+        if answer.json()["next"] is None:
+            return found
+        more = {"cursor": answer.json()["next"]}
+
+
 def inquire(client: httpx2.Client, **query: Any) -> httpx2.Response:
     """Ask for a context with a deadline that a busy machine keeps."""
     return send(client, "/v1/context", {"deadline_ms": PATIENT_MS, **query})

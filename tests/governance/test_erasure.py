@@ -30,12 +30,6 @@ HUB = 3_000
 
 
 @pytest.fixture
-def admin(service: Service, tenant: str) -> Iterator[httpx2.Client]:
-    with service.client(service.key(tenant, "boss", Role.ADMIN)) as found:
-        yield found
-
-
-@pytest.fixture
 def store(service: Service) -> Iterator[Store]:
     with store_of(service) as found:
         yield found

@@ -10,14 +10,13 @@ import os
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
-from api.wire import CLAUDE, GPT, ask, inquire, refused, stored
+from api.wire import CLAUDE, GPT, ask, inquire, refused, rows_of, stored
 from conftest import Service, unit
 from governance.store import store_of
 from rich.cells import cell_len
@@ -36,23 +35,8 @@ LASTRO = Path(sys.executable).with_name("lastro")
 NUMBERS = ["answers", "cache_hits", "fallbacks", "tokens_asked", "tokens_spent", "tokens_left_out"]
 
 
-@pytest.fixture
-def admin(service: Service, tenant: str) -> Iterator[httpx2.Client]:
-    with service.client(service.key(tenant, "boss", Role.ADMIN)) as found:
-        yield found
-
-
 def rows(client: httpx2.Client, **asked: str) -> list[dict[str, Any]]:
-    """Rows of every page."""
-    found: list[dict[str, Any]] = []
-    more: dict[str, str] = {}
-    while True:
-        answer = client.get("/v1/ledger", params={**asked, **more})
-        assert answer.status_code == 200, answer.text
-        found += answer.json()["rows"]
-        if answer.json()["next"] is None:
-            return found
-        more = {"cursor": answer.json()["next"]}
+    return rows_of(client, "/v1/ledger", **asked)
 
 
 def names(found: list[dict[str, Any]], *fields: str) -> list[tuple[str | None, ...]]:
@@ -264,7 +248,7 @@ def test_a_tenant_has_so_many_entries_an_hour_and_then_one_for_each_agent(servic
     for scope in agents:
         for number in range(MOST_OF_AGENT + MODELS_BEYOND + 5):
             noted(ledger, scope, f"t{number}", f"gpt-5.2-{number}")
-    (hour,) = vars(ledger)["_hours"].values()
+    (hour,) = vars(ledger)["_totals"].hours
     assert len(hour.totals) <= 2 * MOST_OF_TENANT + len(agents)
     assert sum(spent.answers for spent in hour.totals.values()) == len(agents) * (MOST_OF_AGENT + MODELS_BEYOND + 5)
 
@@ -327,13 +311,13 @@ def test_readyz_tells_when_nobody_writes_it_down(service: Service) -> None:
     async def work() -> tuple[str, str, str]:
         ledger = BudgetLedger(service.lastro.ledger_store, 400)
         before = {task for task in asyncio.all_tasks() if task.get_name() == "writing the ledger down"}
-        off = ledger.state
-        async with ledger.running():
+        off = ledger.job.state
+        async with ledger.job.running():
             (task,) = {task for task in asyncio.all_tasks() if task.get_name() == "writing the ledger down"} - before
-            well = ledger.state
+            well = ledger.job.state
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            return off, well, ledger.state
+            return off, well, ledger.job.state
 
     assert service.run(work()) == ("off", "running", "stopped")
     with service.client() as anybody:

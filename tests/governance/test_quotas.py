@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from threading import Barrier
@@ -26,12 +26,6 @@ AT_ONCE = 16
 LONG_S = 31 * 86_400
 """A window that does not end while the tests run."""
 TYPES = ["tenant", "agent", "session", "team"]
-
-
-@pytest.fixture
-def admin(service: Service, tenant: str) -> Iterator[httpx2.Client]:
-    with service.client(service.key(tenant, "boss", Role.ADMIN)) as found:
-        yield found
 
 
 def limit(admin: httpx2.Client, subject_type: str, subject_id: str, **limits: int) -> dict[str, Any]:

@@ -19,18 +19,13 @@ from typer.testing import CliRunner
 from app.cli.main import app
 from app.client import LastroClient
 from app.governance.retention import LEASE_S, RetentionJob
+from graph.lease_store import LeaseStore
 from graph.model.retention import RetainedKind, Retention, RetentionRule
 from graph.model.scope import Role
 from graph.model.units import Scope
 from graph.order_keys import microseconds
 
 Ageing = Callable[..., None]
-
-
-@pytest.fixture
-def admin(service: Service, tenant: str) -> Iterator[httpx2.Client]:
-    with service.client(service.key(tenant, "boss", Role.ADMIN)) as found:
-        yield found
 
 
 @pytest.fixture
@@ -230,7 +225,9 @@ def replica(service: Service, lease: str, interval_s: float = 3_600) -> Retentio
     lastro = service.lastro
     own = lastro.retention_job
     store, erasures = own._store, own._erasures  # pyright: ignore[reportPrivateUsage] (the same database and secret)
-    return RetentionJob(store, erasures, lastro.erasure, lastro.retention, lastro.registry.local, interval_s, lease)
+    return RetentionJob(
+        store, LeaseStore(lastro.database), erasures, lastro.erasure, lastro.retention, lastro.registry.local, interval_s, lease
+    )
 
 
 def test_one_replica_at_a_time_applies_it_once_in_its_interval(
@@ -276,7 +273,7 @@ def test_one_replica_at_a_time_applies_it_once_in_its_interval(
 
 def test_its_death_is_seen(service: Service, client: httpx2.Client, stranger: httpx2.Client) -> None:
     job = replica(service, f"test {uuid.uuid4().hex}", interval_s=0.01)
-    assert job.state == "off"
+    assert job.job.state == "off"
 
     async def die() -> str:
         def broken(*_: object) -> Any:
@@ -284,10 +281,10 @@ def test_its_death_is_seen(service: Service, client: httpx2.Client, stranger: ht
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(job, "_store", broken)
-            async with job.running():
-                assert job.state == "running"
+            async with job.job.running():
+                assert job.job.state == "running"
                 await asyncio.sleep(0.2)
-                return job.state
+                return job.job.state
 
     assert service.run(die()) == "stopped"
     for who in (client, stranger):

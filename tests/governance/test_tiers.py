@@ -21,6 +21,7 @@ from integration.beside import service_beside, until
 
 from app.governance.tiering import LEASE, TieringJob, TierRules
 from app.governance.uses import Uses
+from app.health import Health
 from graph.lease_store import LeaseStore
 from graph.model.errors import DatabaseBusy
 from graph.model.scope import Role
@@ -84,8 +85,8 @@ def publisher(service: Service, tenant: str) -> Iterator[httpx2.Client]:
 def replica(service: Service, rules: TierRules = RULES, lease: str | None = None, interval_s: float = 0) -> TieringJob:
     """A job as a replica on the same database has it, under a lease of the test's own."""
     lastro = service.lastro
-    leases, uses = LeaseStore(lastro.database), Uses(lastro.tier_store)
-    return TieringJob(lastro.tier_store, leases, uses, lastro.registry.local, rules, interval_s, lease or f"test {uuid.uuid4().hex}")
+    leases = LeaseStore(lastro.database)
+    return TieringJob(lastro.tier_store, leases, lastro.registry.local, rules, interval_s, lease or f"test {uuid.uuid4().hex}")
 
 
 def run(service: Service, rules: TierRules = RULES) -> None:
@@ -494,19 +495,18 @@ def test_one_replica_at_a_time_runs_it(service: Service, client: httpx2.Client, 
 
 
 def test_its_death_is_seen(service: Service, client: httpx2.Client, stranger: httpx2.Client) -> None:
-    async def die(part: str) -> str:
-        uses = Uses(service.lastro.tier_store)
-        leases = LeaseStore(service.lastro.database)
-        lease = f"test {uuid.uuid4().hex}"
-        job = TieringJob(service.lastro.tier_store, leases, uses, service.lastro.registry.local, RULES, 0.01, lease)
-        assert (job.state, uses.state) == ("off", "off")
-        async with uses.running(), job.running():
-            assert (job.state, uses.state) == ("running", "running")
-            (task,) = {task for task in asyncio.all_tasks() if task is vars(job if part == "job" else uses)["_task"]}
+    lastro = service.lastro
+
+    async def die(part: str) -> tuple[str, str]:
+        uses, job = Uses(lastro.tier_store), replica(service, interval_s=0.01)
+        health = Health(lastro.engine, lastro.database, lastro.meter, lastro.retention_job, job, uses, lastro.ledger, lastro.embedding)
+        async with uses.job.running(), job.job.running():
+            well = (await health.readiness()).tiers
+            task = vars((job if part == "job" else uses).job)["_task"]
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-            return job.state
+            return well, (await health.readiness()).tiers
 
-    assert [service.run(die(part)) for part in ("job", "uses")] == ["stopped", "stopped"]
+    assert [service.run(die(part)) for part in ("job", "uses")] == [("running", "stopped")] * 2
     for who in (client, stranger):
         assert who.get("/readyz").json()["tiers"] == "running"

@@ -7,13 +7,12 @@ import csv
 import io
 import uuid
 from collections import defaultdict
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import httpx2
 import pytest
-from api.wire import ask, refused, stored, write
+from api.wire import ask, refused, rows_of, stored, write
 from conftest import Service, unit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -26,23 +25,8 @@ from graph.model.units import Scope
 MARK = "vermilion-pangolin"
 
 
-@pytest.fixture
-def admin(service: Service, tenant: str) -> Iterator[httpx2.Client]:
-    with service.client(service.key(tenant, "boss", Role.ADMIN)) as found:
-        yield found
-
-
 def rows(client: httpx2.Client, **asked: str) -> list[dict[str, Any]]:
-    """Rows of every page."""
-    found: list[dict[str, Any]] = []
-    more: dict[str, str] = {}
-    while True:
-        answer = client.get("/v1/usage", params={**asked, **more})
-        assert answer.status_code == 200, answer.text
-        found += answer.json()["rows"]
-        if answer.json()["next"] is None:
-            return found
-        more = {"cursor": answer.json()["next"]}
+    return rows_of(client, "/v1/usage", **asked)
 
 
 def by_subject(found: list[dict[str, Any]]) -> dict[tuple[str, str], dict[str, Any]]:
@@ -175,14 +159,31 @@ def test_replicas_add_up_and_what_is_written_down_twice_counts_once(service: Ser
     assert set(found) == {("tenant", tenant), ("agent", "agent-1")}
 
 
+def test_what_an_erased_tenant_did_is_not_counted_for_one_that_takes_its_name(
+    service: Service, tenant: str, admin: httpx2.Client, stranger: httpx2.Client
+) -> None:
+    stored(stranger, unit("a"))
+    stored(admin, unit("a"), unit("b"))
+    assert {row["units_written"] for row in rows(admin) if row["subject_type"] == "tenant"} == {2}
+    stored(admin, unit("c"))
+    assert admin.request("DELETE", "/v1/tenant", json={"tenant": tenant}).status_code == 200
+    service.run(service.lastro.meter.flush())
+    with service.client(service.key(tenant, "boss", Role.ADMIN)) as anew:
+        assert anew.get("/v1/units").json()["units"] == []
+        service.run(service.lastro.meter.flush())
+        assert {row["units_written"] for row in rows(anew)} == {0}
+
+
 def test_readyz_tells_when_nobody_writes_usage_down(service: Service) -> None:
     lastro = service.lastro
 
     async def work() -> tuple[str, str]:
         meter = UsageMeter(lastro.quota_store)
-        health = Health(lastro.engine, lastro.database, meter, lastro.retention_job, lastro.tiering_job, lastro.ledger, lastro.embedding)
+        health = Health(
+            lastro.engine, lastro.database, meter, lastro.retention_job, lastro.tiering_job, lastro.uses, lastro.ledger, lastro.embedding
+        )
         before = {task for task in asyncio.all_tasks() if task.get_name() == "writing usage down"}
-        async with meter.running():
+        async with meter.job.running():
             (task,) = {task for task in asyncio.all_tasks() if task.get_name() == "writing usage down"} - before
             well = await health.readiness()
             task.cancel()

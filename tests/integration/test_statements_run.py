@@ -26,7 +26,7 @@ from graph.model.quota import QuotaLimits, Subject, SubjectType, UsageQuery
 from graph.model.retention import RetainedKind, Retention, RetentionRule
 from graph.model.scope import AuthorizedScope, Principal, Role
 from graph.model.units import Kind, Scope
-from graph.order_keys import FOREVER_US, MAX_STEP
+from graph.order_keys import FOREVER_US, MAX_STEP, microseconds
 from graph.search_store import text_index
 from graph.statements import Dialect, Mode, Row, Statement, load_all
 from graph.tier_store import TierLimits, Use
@@ -156,7 +156,9 @@ def tenants(service: Service, prompt: Prompt) -> tuple[str, str]:
             service.run(service.lastro.policies.record_crossing(scope, "o", 1))
             service.lastro.ledger.note(scope, LedgerItem("task-1", "gpt-5.2", asked=100, spent=10, left_out=1))
             service.run(service.lastro.ledger.flush())
-            service.run(service.lastro.tier_store.write_uses(scope, [Use("call", at_us=1, times=1)], deadline_s=10))
+            service.run(
+                service.lastro.tier_store.write_uses(scope, [Use("call", at_us=microseconds(datetime.now(UTC)), times=1)], deadline_s=10)
+            )
             service.run(service.lastro.tier_store.settle(scope, "session-1", TierLimits(hot_units=100, warm_units=100)))
             embedded = service.run(service.lastro.embeddings.state())
             vector = [0.5] * (512 if embedded is None else embedded.dimensions)
@@ -248,7 +250,7 @@ def values_for(prompt: Prompt, statement: Statement, tenant: str) -> dict[str, A
             "vector": [0.5] * vector_length(prompt),
             "kinds": [kind.value for kind in Kind],
             "index": index_name(prompt.statements.dialect),
-            "text_index": "ContextUnit[search_text,access]" if prompt.embedded else "unit_text",
+            "text_index": text_index(prompt.statements.dialect),
             "query": access_of(operator(tenant)).clause,
             "before_key": "9",
             "rows": [{"tenant_id": tenant, "id": "limit", "due": "x"}],

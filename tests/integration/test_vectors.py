@@ -17,6 +17,7 @@ from app.registry.permissions import Action
 from app.registry.registry import Credential
 from graph.context_store import Window
 from graph.model.scope import AuthorizedScope, Role
+from graph.model.units import Kind
 from graph.order_keys import microseconds
 from graph.statements import Dialect
 from graph.vector_store import Nearest, VectorStore
@@ -204,7 +205,7 @@ def test_the_window_holds(meaning: Service, client: httpx2.Client, tenant: str, 
         assert sorted(ids(nearest(meaning, client, question, window=Window(as_of_us=between), by=by))) == ["early", "elsewhere"]
         assert ids(nearest(meaning, client, question, limit=1, by=by)) == ["late"]
         vectors, scope, vector = by or meaning.lastro.vectors, scope_of(meaning, client), vector_of(meaning, question)
-        found = meaning.run(vectors.nearest(scope, vector, Window(), 3, 20, kinds=["decision"]))
+        found = meaning.run(vectors.nearest(scope, vector, Window(), 3, 20, kinds=[Kind.DECISION]))
         assert ids(found) == ["elsewhere"]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,12 +19,6 @@ from graph.model.errors import KeyNotRotatable
 from graph.model.keys import MOST_OVERLAP_S, RotationRequest
 from graph.model.scope import Role
 from graph.model.units import Scope
-
-
-@pytest.fixture
-def admin(service: Service, tenant: str) -> Iterator[httpx2.Client]:
-    with service.client(service.key(tenant, "boss", Role.ADMIN)) as found:
-        yield found
 
 
 def rotated(admin: httpx2.Client, key: str, **body: Any) -> dict[str, Any]:

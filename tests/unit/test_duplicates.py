@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.router.duplicates import Texts
+from app.router.duplicates import said
 
 SAID = "The export to host alpha failed 3 times because the disk was full, at -5 °C."
 
@@ -19,10 +19,7 @@ SAID = "The export to host alpha failed 3 times because the disk was full, at -5
     ],
 )
 def test_the_same_in_other_clothes(again: str) -> None:
-    texts = Texts()
-    assert not texts.hold(again)
-    texts.add(SAID)
-    assert texts.hold(again)
+    assert said(again) == said(SAID)
 
 
 @pytest.mark.parametrize(
@@ -39,13 +36,9 @@ def test_the_same_in_other_clothes(again: str) -> None:
     ],
 )
 def test_one_other_word_is_another_fact(part: str, other: str) -> None:
-    texts = Texts()
-    texts.add(SAID)
     assert part in SAID
-    assert not texts.hold(SAID.replace(part, other))
+    assert said(SAID.replace(part, other)) != said(SAID)
 
 
 def test_order_counts() -> None:
-    texts = Texts()
-    texts.add("Alpha beats beta.")
-    assert not texts.hold("Beta beats alpha.")
+    assert said("Alpha beats beta.") != said("Beta beats alpha.")
