@@ -6,9 +6,6 @@ import asyncio
 import csv
 import io
 import json
-import os
-import subprocess
-import sys
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,6 +14,7 @@ from typing import Any
 import httpx2
 import pytest
 from api.wire import CLAUDE, GPT, ask, inquire, refused, rows_of, stored
+from cli.command_line import lastro
 from conftest import Service, unit
 from governance.store import store_of
 from rich.cells import cell_len
@@ -31,7 +29,6 @@ from graph.model.scope import AuthorizedScope, Role
 from graph.model.units import Scope
 
 MARK = "cerulean-marmot"
-LASTRO = Path(sys.executable).with_name("lastro")
 NUMBERS = ["answers", "cache_hits", "fallbacks", "tokens_asked", "tokens_spent", "tokens_left_out"]
 
 
@@ -327,12 +324,6 @@ def test_readyz_tells_when_nobody_writes_it_down(service: Service) -> None:
 # --- the command and the client ---------------------------------------------------------------------------------------------------
 
 
-def lastro(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("LASTRO_")}
-    told = kept | {"COLUMNS": "80"} | environment
-    return subprocess.run([LASTRO, "ledger", *arguments], env=told, capture_output=True, text=True, timeout=120, check=False)
-
-
 def test_the_command_shows_it_as_a_table_json_csv_and_lines(service: Service, tenant: str, other_tenant: str, admin: httpx2.Client) -> None:
     ledger, registry = service.lastro.ledger, service.lastro.registry
     noted(ledger, registry.local(other_tenant, "a1"), MARK)
@@ -341,16 +332,16 @@ def test_the_command_shows_it_as_a_table_json_csv_and_lines(service: Service, te
     told = rows(admin)
     remote = {"LASTRO_URL": service.url, "LASTRO_KEY": service.key(tenant, "boss", Role.ADMIN)}
     for asked in ([], ["--by", "agent", "--by", "session", "--by", "task", "--by", "model", "--by", "day", "--from", "1d"]):
-        shown = lastro(*asked, **remote)
+        shown = lastro("ledger", *asked, **remote)
         assert shown.returncode == 0, shown.stderr
         assert [line for line in shown.stdout.splitlines() if cell_len(line) > 80] == []
         assert "a1" in shown.stdout
-    assert json.loads(lastro("--json", **remote).stdout)["rows"] == told
-    assert json.loads(lastro("--json", "--limit", "1", **remote).stdout)["next"]
-    assert [json.loads(line) for line in lastro("--ndjson", **remote).stdout.splitlines()] == told
-    assert [row["task_id"] for row in csv.DictReader(io.StringIO(lastro("--csv", "--task", "t", **remote).stdout))] == ["t"]
-    assert MARK not in lastro("--csv", **remote).stdout
-    wrong = lastro("--csv", "--json", **remote)
+    assert json.loads(lastro("ledger", "--json", **remote).stdout)["rows"] == told
+    assert json.loads(lastro("ledger", "--json", "--limit", "1", **remote).stdout)["next"]
+    assert [json.loads(line) for line in lastro("ledger", "--ndjson", **remote).stdout.splitlines()] == told
+    assert [row["task_id"] for row in csv.DictReader(io.StringIO(lastro("ledger", "--csv", "--task", "t", **remote).stdout))] == ["t"]
+    assert MARK not in lastro("ledger", "--csv", **remote).stdout
+    wrong = lastro("ledger", "--csv", "--json", **remote)
     assert (wrong.returncode, json.loads(wrong.stdout)["error"]["code"]) == (2, "command_refused")
 
 
@@ -362,13 +353,10 @@ def test_the_command_works_on_the_store_itself(tmp_path: Path) -> None:
         ["keys", "create", "--tenant", "acme", "--agent", "reader", "--json"],
         ["import", str(path), "--tenant", "acme", "--json"],
     ):
-        told = {name: value for name, value in os.environ.items() if not name.startswith("LASTRO_")} | place
-        assert subprocess.run([LASTRO, *command], env=told, capture_output=True, timeout=120, check=False).returncode == 0
-    told = {name: value for name, value in os.environ.items() if not name.startswith("LASTRO_")} | place
-    asked = ["context", "--task", "t", "--tenant", "acme", "--json"]
-    answer = subprocess.run([LASTRO, *asked], env=told, capture_output=True, text=True, timeout=120, check=False)
+        assert lastro(*command, **place).returncode == 0
+    answer = lastro("context", "--task", "t", "--tenant", "acme", "--json", **place)
     assert json.loads(answer.stdout)["receipt"]["cache"] == "off"
-    (row,) = json.loads(lastro("--tenant", "acme", "--json", **place).stdout)["rows"]
+    (row,) = json.loads(lastro("ledger", "--tenant", "acme", "--json", **place).stdout)["rows"]
     assert (row["agent_id"], row["task_id"], row["answers"]) == ("cli", "t", 1)
 
 
