@@ -13,6 +13,7 @@ from adapters.profile import Profile
 from adapters.tokenizers import Tokenizers
 from graph.model.answer import Rendered, TokenCount
 from graph.model.candidates import Candidate
+from graph.model.query import ToolPairs
 from graph.model.units import ContextUnit, Kind
 
 
@@ -35,6 +36,12 @@ class RenderRequest:
     tenant_id: str
     task_id: str | None
     step: int | None
+    agent_id: str | None = None
+    """Who asks. With ``session_id``: whose tool calls may be told as the model's own."""
+    session_id: str | None = None
+    tool_pairs: ToolPairs = ToolPairs.FENCED
+    stable_prefix: bool = False
+    """Whether what did not change since the step before keeps its bytes at the front, at the price of the order by attention."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +62,11 @@ class Adapter(Protocol):
         """What an answer without any unit costs at most: frame, policy text, question. In this model's tokens."""
         ...
 
-    def unit_tokens(self, candidate: Candidate) -> int:
-        """What one unit costs at most in this model's tokens, with its header and what separates it from the next. About 10 µs."""
+    def unit_tokens(self, candidate: Candidate, native: ContextUnit | None = None) -> int:
+        """What one unit costs at most in this model's tokens, with its header and what separates it from the next. About 10 µs.
+
+        ``native`` is the unit itself where it may become part of a native tool pair; the bound then holds for both forms.
+        """
         ...
 
     def render(self, request: RenderRequest) -> RenderResult:
@@ -71,6 +81,8 @@ class Toolbox:
     tokenizers: Tokenizers
     fence_key: bytes
     notes: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    """What callers write before a model id to choose a family or an API, such as ``responses/``. Ours, so vendors never see it."""
 
 
 Builder = Callable[[Profile, Toolbox], Adapter]
@@ -88,8 +100,13 @@ def unit_body(unit: ContextUnit) -> str:
         arguments = tool.arguments or {}
         if tool.name not in unit.content or not all(leaf in unit.content for leaf in _leaves(arguments)):
             lines.append(f"tool: {tool.name}({', '.join(f'{name}={_compact(value)}' for name, value in arguments.items())})")
-    lines += [f"attachment: {item.uri} ({item.media_type})" for item in unit.attachments if item.uri not in unit.content]
+    lines += attachment_lines(unit)
     return lines[0] if len(lines) == 1 else "\n".join(lines)
+
+
+def attachment_lines(unit: ContextUnit) -> list[str]:
+    """A line for each attachment that the content does not tell."""
+    return [f"attachment: {item.uri} ({item.media_type})" for item in unit.attachments if item.uri not in unit.content]
 
 
 def _compact(value: JsonValue) -> str:

@@ -23,7 +23,8 @@ from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from adapters import ranks
+from adapters import packaged_tokenizers, ranks
+from adapters.counter import Counter, Tally
 from adapters.fence import well_formed
 from graph.model.answer import CountMethod
 
@@ -37,29 +38,6 @@ O200K = "o200k_base"
 # bound holds for every text; the lower one for all but long runs of one character.
 ESTIMATE_BYTES_PER_TOKEN = 3.5
 ESTIMATE_MOST_BYTES_PER_TOKEN = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """Tokens of a text, of them those that begin within given spans, and bounds of the first number."""
-
-    total: int
-    within: int
-    low: int
-    high: int
-
-
-class Counter(Protocol):
-    """Counts the tokens of one encoding."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def method(self) -> CountMethod: ...
-    def count(self, text: str) -> int: ...
-    def tally(self, text: str, spans: Sequence[tuple[int, int]]) -> Tally:
-        """``spans`` are byte offsets (UTF-8) of the text, from and to, ascending."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +116,13 @@ def _estimate(size: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class EncodingStatus:
-    """Which source an encoding came from: TIKTOKEN_CACHE_DIR, quicktok package, estimate."""
+    """Which source an encoding came from: TIKTOKEN_CACHE_DIR, the name of a package, estimate."""
 
     name: str
     source: str
     method: CountMethod
     engine: str
-    """quicktok, tiktoken, or nothing for an estimate."""
+    """quicktok, tiktoken, splintr, or nothing for an estimate."""
 
 
 class _NoRanks(Exception):
@@ -158,7 +136,7 @@ class _CtokModule(Protocol):
 class Tokenizers:
     """All tokenizers of a process. Cheap to make; ``sources`` replaces where ranks are looked for.
 
-    ``quicktok`` and ``ctok`` say whether those packages may count, if they are installed.
+    ``quicktok``, ``ctok`` and ``packaged`` (DeepSeek's and Gemma's) say whether those packages may count, if they are installed.
     """
 
     def __init__(
@@ -169,6 +147,7 @@ class Tokenizers:
         environment: Mapping[str, str] | None = None,
         quicktok: bool = True,
         ctok: bool = True,
+        packaged: bool = True,
     ) -> None:
         surroundings = os.environ if environment is None else environment
         self._sources = ranks.default_sources(surroundings, cache_dir) if sources is None else list(sources)
@@ -177,6 +156,7 @@ class Tokenizers:
         self._status: dict[str, EncodingStatus] = {}
         self._quicktok_wanted = quicktok
         self._ctok_wanted = ctok
+        self._packaged_wanted = packaged
         self._ctok: _CtokModule | None = None
 
     def count_o200k(self, text: str) -> int:
@@ -184,7 +164,7 @@ class Tokenizers:
         return self.for_name(O200K).count(well_formed(text))
 
     def for_name(self, name: str) -> Counter:
-        """The counter of a tiktoken encoding; one that estimates when its ranks cannot be had or the name is not known."""
+        """The counter of a tiktoken encoding, ``deepseek_v3`` or ``gemma``; one that estimates when it cannot be had or the name is not known."""
         counter = self._counters.get(name)
         if counter is None:
             with self._lock:
@@ -214,6 +194,9 @@ class Tokenizers:
         return [self._status[name] for name in names or sorted(self._counters)]
 
     def _load(self, name: str) -> tuple[Counter, str, str]:
+        if name in packaged_tokenizers.PACKAGED:
+            packaged = packaged_tokenizers.load(name) if self._packaged_wanted else None
+            return (ByteCounter(), "estimate", "") if packaged is None else (packaged, packaged.source, "splintr")
         # Imported here: tiktoken costs 0.1 s that a command line without counting need not pay.
         import tiktoken  # noqa: PLC0415
 

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from adapters.embedders.base import embedder_of
 from adapters.registry import AdapterRegistry
 from adapters.tokenizers import Tokenizers
+from app.attachments.attachments import Attachments
+from app.attachments.objects import objects_of
+from app.attachments.sweeping import SweepingJob
 from app.embedding import Embedding
 from app.governance.crossings import Crossings
 from app.governance.erasure import Erasure
@@ -34,6 +37,7 @@ from app.strategies.retrieval import Retrieval
 from app.strategies.runner import StrategyRunner
 from app.strategies.scoring import Weights
 from app.warmup import WARM_UP, warm
+from graph.attachment_store import AttachmentStore
 from graph.audit_store import AuditStore
 from graph.connection import Database, connect
 from graph.context_store import ContextStore
@@ -85,6 +89,8 @@ class Lastro:
     tier_store: TierStore
     uses: Uses
     tiering_job: TieringJob
+    attachments: Attachments
+    sweeping_job: SweepingJob
     cache: AnswerCache
     embeddings: EmbeddingStore
     embedding: Embedding
@@ -156,7 +162,7 @@ async def _tokens(settings: Settings) -> AsyncGenerator[Tokens | None]:
 def _wire(settings: Settings, engine: Engine, database: Database, secret: str, tokens: Tokens | None) -> Lastro:
     tokenizers = Tokenizers()
     fence_key = hmac.digest(bytes.fromhex(secret), b"fence", hashlib.sha256)
-    adapters = AdapterRegistry(fence_key, tokenizers=tokenizers)
+    adapters = AdapterRegistry(fence_key, tokenizers=tokenizers, profiles=settings.profiles)
     tombstones = TombstoneKeys(bytes.fromhex(secret))
     audit = AuditStore(database)
     quota_store = QuotaStore(database, audit)
@@ -171,15 +177,22 @@ def _wire(settings: Settings, engine: Engine, database: Database, secret: str, t
     ledger = BudgetLedger(ledger_store, settings.ledger_keep_days)
     cache = AnswerCache(settings.answer_cache_ttl_s, settings.answer_cache_answers, settings.answer_cache_bytes)
     erasure_store = ErasureStore(database, audit, tombstones, quota_store)
-    erasure = Erasure(erasure_store, TenantErasureStore(database, audit, tombstones))
+    attachments = Attachments(
+        AttachmentStore(database, quota_store),
+        objects_of(settings.attachments, settings.data),
+        most_bytes=settings.max_attachment_bytes,
+        orphan_s=settings.attachments_orphan_s,
+    )
+    erasure = Erasure(erasure_store, TenantErasureStore(database, audit, tombstones), attachments)
     leases = LeaseStore(database)
     retention_store = RetentionStore(database, audit, erasure_store)
-    retention = RetentionRules(retention_store)
+    retention = RetentionRules(retention_store, attachments)
     retention_job = RetentionJob(retention_store, leases, erasure_store, erasure, retention, registry.local, settings.retention_interval_s)
     tier_store = TierStore(database)
     uses = Uses(tier_store)
     rules = TierRules(settings.tiers_hot_age_s, settings.tiers_warm_age_s, TierLimits(settings.tiers_hot_units, settings.tiers_warm_units))
     tiering_job = TieringJob(tier_store, leases, registry.local, rules, settings.tiers_interval_s)
+    sweeping_job = SweepingJob(attachments, leases, registry.local)
     embedder = embedder_of(settings.embedder)
     embeddings, vector_index = EmbeddingStore(database), VectorIndex(database)
     yields = database.statements.dialect is Dialect.EMBEDDED
@@ -206,6 +219,8 @@ def _wire(settings: Settings, engine: Engine, database: Database, secret: str, t
         tier_store=tier_store,
         uses=uses,
         tiering_job=tiering_job,
+        attachments=attachments,
+        sweeping_job=sweeping_job,
         cache=cache,
         embeddings=embeddings,
         embedding=embedding,
@@ -229,5 +244,5 @@ def _wire(settings: Settings, engine: Engine, database: Database, secret: str, t
             ledger,
         ),
         adapters=adapters,
-        health=Health(engine, database, meter, retention_job, tiering_job, uses, ledger, embedding),
+        health=Health(engine, database, meter, retention_job, tiering_job, uses, ledger, embedding, sweeping_job.job),
     )

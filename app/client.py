@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
@@ -12,10 +13,11 @@ import httpx2
 import orjson
 
 from graph.model.answer import ContextAnswer, Lineage
+from graph.model.attachments import StoredAttachment
 from graph.model.audit import AuditEvent, AuditPage, AuditQuery
 from graph.model.base import errors_by_code, parse
 from graph.model.erasure import ErasureCertificate, ErasureLine, ErasureProgress, Refuses, TenantErasure
-from graph.model.errors import LastroError, QuotaExceeded, Unavailable, Where
+from graph.model.errors import AttachmentDamaged, LastroError, QuotaExceeded, Unavailable, Where
 from graph.model.keys import CreatedKey, KeyList, KeyRequest, RotationRequest
 from graph.model.ledger import LedgerPage, LedgerQuery
 from graph.model.policy import Explanation, Policy, PolicyList, PolicyRequest, Team, TeamList
@@ -26,6 +28,8 @@ from graph.model.scope import Role
 from graph.model.units import ContextUnit, Scope, UnitPage, WriteResult
 
 TIMEOUT_S = 60.0
+ATTACHMENT_TIMEOUT_S = 150.0
+"""More than the service gives an original to arrive."""
 
 
 class LastroClient:
@@ -205,6 +209,33 @@ class LastroClient:
                         yield AuditEvent.model_validate_json(line)
         except httpx2.TransportError as failure:
             raise _silent(failure) from None
+
+    async def put_attachment(self, sha256: str, media_type: str, body: AsyncIterator[bytes]) -> StoredAttachment:
+        """Store the original of an attachment, under the SHA-256 of its bytes."""
+        address = f"/v1/attachments/{quote(sha256, safe='')}"
+        try:
+            response = await self._http.put(address, content=body, headers={"Content-Type": media_type}, timeout=ATTACHMENT_TIMEOUT_S)
+        except httpx2.TransportError as failure:
+            raise _silent(failure) from None
+        if not response.is_success:
+            raise _error_of(response)
+        return StoredAttachment.model_validate_json(response.content)
+
+    async def get_attachment(self, sha256: str) -> AsyncIterator[bytes]:
+        """The original of an attachment, piece by piece, compared with its digest: a damaged one raises AttachmentDamaged at its end."""
+        digest = hashlib.sha256()
+        try:
+            async with self._http.stream("GET", f"/v1/attachments/{quote(sha256, safe='')}", timeout=ATTACHMENT_TIMEOUT_S) as response:
+                if not response.is_success:
+                    await response.aread()
+                    raise _error_of(response)
+                async for piece in response.aiter_bytes():
+                    digest.update(piece)
+                    yield piece
+        except httpx2.TransportError as failure:
+            raise _silent(failure) from None
+        if digest.hexdigest() != sha256:
+            raise AttachmentDamaged
 
     async def erase(self, unit_id: str, *, reason: str | None = None, refuses: Refuses = Refuses.VALUE) -> str:
         """Erase a unit; the id of its tombstone, which the audit trail names it by. For admins, and for agents what they wrote."""

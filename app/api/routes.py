@@ -133,6 +133,7 @@ async def readyz(request: Request, response: Response) -> dict[str, object]:
         "embedding_lag_s": readiness.embedding_lag_s,
         "usage": readiness.usage,
         "ledger": readiness.ledger,
+        "attachments": readiness.attachments,
     }
 
 

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
-from app.api import audit_routes, erasure_routes, key_routes, ledger_routes, policy_routes, quota_routes, routes
+from app.api import attachment_routes, audit_routes, erasure_routes, key_routes, ledger_routes, policy_routes, quota_routes, routes
 from app.api.guard import Guard
 from app.api.problems import problem, trace_of
 from app.bootstrap import Lastro
@@ -43,6 +43,7 @@ def create_service(settings: Settings, running: Callable[[], AbstractAsyncContex
             service.state.lastro = lastro
             await stack.enter_async_context(lastro.retention_job.job.running())
             await stack.enter_async_context(lastro.tiering_job.job.running())
+            await stack.enter_async_context(lastro.sweeping_job.job.running())
             await stack.enter_async_context(lastro.embedding.running(lastro.warm_vectors))
             watching = asyncio.create_task(_warm_after_restarts(lastro), name="warm after restarts")
             try:
@@ -68,6 +69,7 @@ def create_service(settings: Settings, running: Callable[[], AbstractAsyncContex
     service.include_router(ledger_routes.ledger)
     service.include_router(audit_routes.audit)
     service.include_router(erasure_routes.erasures)
+    service.include_router(attachment_routes.attachments)
     service.add_middleware(Guard, most=settings.max_concurrent_requests)
 
     async def on_domain_error(request: Request, error: Exception) -> Response:

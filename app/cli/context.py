@@ -14,7 +14,7 @@ from app.cli.answer_view import show_answer
 from graph.model.answer import ContextAnswer
 from graph.model.base import as_domain_error
 from graph.model.errors import CommandRefused
-from graph.model.query import DEFAULT_BUDGET_TOKENS, DEFAULT_DEADLINE_MS, ContextQuery, StrategyName
+from graph.model.query import DEFAULT_BUDGET_TOKENS, DEFAULT_DEADLINE_MS, ContextQuery, StrategyName, ToolPairs
 
 EXAMPLES = (
     "Examples:  lastro context --task incident-4711 --step 12 --budget 600 --model gpt-5.2   |   "
@@ -39,6 +39,17 @@ def context(
     model: Annotated[
         str | None, typer.Option(envvar="LASTRO_MODEL", help="Target model; without it no payload is made.", show_default=False)
     ] = None,
+    api: Annotated[
+        str | None,
+        typer.Option(help="Which of the model's APIs the payload is for, such as responses; the family decides.", show_default=False),
+    ] = None,
+    tool_pairs: Annotated[
+        ToolPairs, typer.Option(help="How tool calls of the caller's own session are told: as evidence, or in the vendor's form.")
+    ] = ToolPairs.FENCED,
+    stable_prefix: Annotated[
+        bool,
+        typer.Option("--stable-prefix", help="Units in the order of recording, so that the vendor's prompt cache hits at the next step."),
+    ] = False,
     question: Annotated[str | None, typer.Option(help="Question to put after the context.", show_default=False)] = None,
     as_of: Annotated[str | None, typer.Option(help="Only what was recorded by then (RFC 3339).", show_default=False)] = None,
     history: Annotated[bool, typer.Option("--history", help="Superseded units too.")] = False,
@@ -68,6 +79,9 @@ def context(
         "strategy": strategy,
         "budget_tokens": budget,
         "model": model,
+        "api": api,
+        "tool_pairs": tool_pairs,
+        "stable_prefix": stable_prefix,
         "question": question,
         "as_of": as_of,
         "include_history": history,

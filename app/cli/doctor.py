@@ -6,7 +6,9 @@ import asyncio
 import platform
 import sys
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
+from app import token_checks
 from app.bootstrap import Lastro, running
 from app.cli import options, output
 from app.settings import EngineName, load_settings
@@ -14,6 +16,9 @@ from graph.model.errors import EmbedderUnavailable, EmbeddingFailed, LastroError
 from graph.schema import missing_indexes
 
 EXAMPLES = "Examples:  lastro doctor   |   lastro doctor --engine neo4j --json"
+
+_MOST_OUTSIDE = 0.05
+"""Bounds hold for about 95 % of requests; more outside is worth a look."""
 
 Row = tuple[str, str, str]
 """What was looked at, ok | warn | bad, and what was found or what to do."""
@@ -27,6 +32,7 @@ def doctor(
     """Check engine, versions, schema, tokenizers and adapters. Exit code 1 when something is bad."""
     rows: list[Row] = [("python", "ok", f"{platform.python_version()} on {platform.machine()}")]
     rows += [_package(name) for name in ("lastro", "neo4j", "neo4j-rust-ext", "arcadedb-embedded", "tiktoken")]
+    rows.append(_token_checks(data))
 
     async def work() -> None:
         settings = load_settings(engine=engine, data=data)
@@ -46,6 +52,13 @@ def doctor(
         output.table(["check", "state", "found"], rows, wrap_last=True)
     if bad:
         sys.exit(1)
+
+
+def _token_checks(data: Path | None) -> Row:
+    """What the vendors' own counters said to our counts, when somebody asked them."""
+    found = token_checks.checks(load_settings(data=data).data)
+    outside = sum(not check.within for check in found)
+    return ("token counts", "warn" if outside > _MOST_OUTSIDE * len(found) else "ok", token_checks.summary(found))
 
 
 async def _of(lastro: Lastro) -> list[Row]:

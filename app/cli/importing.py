@@ -23,7 +23,7 @@ EXAMPLES = (
 
 def import_(
     file: Annotated[Path, typer.Argument(help="File to read.", exists=True, dir_okay=False, readable=True)],
-    format: Annotated[str, typer.Option(help=f"auto, {', '.join(FORMATS)}.")] = "auto",
+    format: Annotated[str, typer.Option(help=f"auto (each record shows its own), {', '.join(FORMATS)}.")] = "auto",
     session: Annotated[str | None, typer.Option(help="Session of the units; the run's own when left out.", show_default=False)] = None,
     task: Annotated[str | None, typer.Option(help="Task of a transcript; the file's own when left out.", show_default=False)] = None,
     restart: Annotated[bool, typer.Option("--restart", help="Read from the beginning even if an earlier import broke off.")] = False,
@@ -63,6 +63,7 @@ def import_(
         output.print_json(
             {
                 "format": report.format,
+                "formats": report.formats,
                 "written": report.written,
                 "unchanged": report.unchanged,
                 "batches": report.batches,

@@ -10,7 +10,9 @@ from typing import Annotated
 import typer
 
 from app.cli import (
+    attachments,
     audit,
+    conformance,
     context,
     demo,
     doctor,
@@ -24,6 +26,7 @@ from app.cli import (
     quotas,
     reembed,
     serve,
+    tokens,
     units,
 )
 from graph.model.errors import DeadlineExceeded, EngineFailure, InvalidInput, LastroError, Unavailable
@@ -40,6 +43,7 @@ app.command(epilog=demo.EXAMPLES)(demo.demo)
 app.command(epilog=serve.EXAMPLES)(serve.serve)
 app.command("import", epilog=importing.EXAMPLES)(importing.import_)
 app.add_typer(units.app, name="units")
+app.add_typer(attachments.app, name="attachments")
 app.command(epilog=context.EXAMPLES)(context.context)
 app.add_typer(keys.app, name="keys")
 app.add_typer(policy.app, name="policy")
@@ -52,6 +56,8 @@ app.command(epilog=erasure.EXAMPLES)(erasure.erase)
 app.add_typer(erasure.app, name="retention")
 app.command(epilog=reembed.EXAMPLES)(reembed.reembed)
 app.command(epilog=doctor.EXAMPLES)(doctor.doctor)
+app.command(epilog=tokens.EXAMPLES)(tokens.tokens)
+app.command(epilog=conformance.EXAMPLES)(conformance.conformance)
 permissions.declare(app)
 
 

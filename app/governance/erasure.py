@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator, Callable
 
+from app.attachments.attachments import Attachments
 from graph.erasure_store import ErasureStore
 from graph.model.erasure import ErasureCertificate, ErasureLine, ErasureProgress, Refuses, TenantErasure
 from graph.model.errors import Forbidden, InvalidField, NotFound
@@ -20,7 +21,8 @@ REQUEST_S = 20.0
 class Erasure:
     """Erases within the scope of who asks."""
 
-    def __init__(self, units: ErasureStore, tenants: TenantErasureStore) -> None:
+    def __init__(self, units: ErasureStore, tenants: TenantErasureStore, attachments: Attachments) -> None:
+        self._attachments = attachments
         self._units = units
         self._tenants = tenants
 
@@ -39,7 +41,9 @@ class Erasure:
             NotFound: it does not exist for this caller; the same when it was erased before.
             Forbidden: an agent wants to erase what another wrote.
         """
-        return await self._units.erase(scope, unit_id, reason=reason, refuses=refuses, within_s=within_s)
+        tombstone = await self._units.erase(scope, unit_id, reason=reason, refuses=refuses, within_s=within_s)
+        await self._attachments.remove_doomed(scope)
+        return tombstone
 
     async def begin_tenant(self, scope: AuthorizedScope, asked: TenantErasure) -> None:
         """Check a tenant's erasure and begin it: from here on its writes are refused.
@@ -58,6 +62,8 @@ class Erasure:
 
     async def rest_of_tenant(self, scope: AuthorizedScope) -> AsyncIterator[ErasureLine]:
         """Go on with a tenant's erasure that was begun, batch by batch, to its certificate. May break off anywhere and be called again."""
+        # The bytes first: while the tenant is there, somebody knows that they have to go.
+        await self._attachments.remove_tenant(scope)
         while (progress := await self._tenants.step(scope)) is not None:
             yield ErasureLine(progress=progress)
         certificate = await self._tenants.certificate(scope)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 
+from app.attachments.attachments import Attachments
 from app.background import Background
 from app.governance.erasure import Erasure
 from graph.erasure_store import LEFT_ALONE_S, ErasureStore, OpenErasure
@@ -31,7 +32,8 @@ SERVICE = "lastro:retention"
 class RetentionRules:
     """Shows, sets and applies the rules of a tenant."""
 
-    def __init__(self, store: RetentionStore) -> None:
+    def __init__(self, store: RetentionStore, attachments: Attachments) -> None:
+        self._attachments = attachments
         self._store = store
 
     async def show(self, scope: AuthorizedScope) -> Retention:
@@ -61,6 +63,8 @@ class RetentionRules:
         while from_key is not None:
             kinds, from_key = await self._store.erase_units(scope, due, from_key)
             erased.update(kinds)
+            if kinds:
+                await self._attachments.remove_doomed(scope)
             if between is not None and not await between():
                 return RetentionReport(dry_run=False, erased=dict(erased), complete=from_key is None and due.event_keys is None)
         while deleted := await self._store.delete_events(scope, due):

@@ -17,7 +17,7 @@ from app.registry.registry import Credential, Registry
 from app.router.cache import AnswerCache, Made, given
 from app.router.loading import load
 from app.router.planner import Plan, Planner
-from app.router.rendering import Presented, present
+from app.router.rendering import Presented, costs, present
 from app.router.selection import rank, select
 from app.strategies.runner import Outcome, StrategyRunner
 from graph.model.answer import AnswerRelation, Consumption, ContextAnswer, LeftOutReason, Receipt, SelectedUnit
@@ -104,7 +104,7 @@ class Router:
         clock.lap("candidates")
         loaded = await load(self._units, plan, rank(outcome.found.candidates, plan.query))
         clock.lap("load")
-        selection = select(plan, loaded, plan.adapter.unit_tokens if plan.adapter is not None else lambda head: head.content_tokens)
+        selection = select(plan, loaded, costs(plan, loaded.units))
         clock.lap("select")
         presented = present(plan, selection, self._adapters.tokenizers)
         clock.lap("render")

@@ -8,7 +8,7 @@ from time import monotonic
 from adapters.base import Adapter
 from adapters.registry import AdapterRegistry
 from graph.context_store import Window
-from graph.model.errors import BudgetTooSmall, InvalidBudget, QueryNotSupported, UnknownModel
+from graph.model.errors import ApiNotOffered, BudgetTooSmall, InvalidBudget, QueryNotSupported, UnknownModel
 from graph.model.query import ContextQuery, QueryType, StrategyName
 from graph.model.scope import AuthorizedScope
 from graph.order_keys import FOREVER_US, MAX_STEP, microseconds
@@ -89,6 +89,11 @@ class Plan:
         """Seconds until the deadline; 0 when it has passed."""
         return max(self.ends - monotonic(), 0.0)
 
+    @property
+    def session_id(self) -> str | None:
+        """The session that the caller asks from, or else about."""
+        return self.scope.principal.session_id or self.query.session_id
+
     def base_tokens(self) -> int:
         """What an answer without any unit costs, in the target model's tokens."""
         return self.adapter.base_tokens(self.query.question) if self.adapter is not None and self.query.render else 0
@@ -105,7 +110,7 @@ class Planner:
 
         Raises:
             QueryNotSupported: the fields given do not make a query.
-            UnknownModel: no adapter knows the model.
+            UnknownModel, ApiNotOffered: no adapter knows the model, or none speaks that API to it.
             InvalidBudget, BudgetTooSmall: the budget is over the model's window, or under the frame.
         """
         query_type = type_of(query)
@@ -117,7 +122,9 @@ class Planner:
                 needed = " or ".join(NEEDS[query.strategy])
                 raise QueryNotSupported(f"The strategy {query.strategy} needs {needed}.").at(field="strategy")
         model = query.model if query.model is not None else scope.principal.model
-        adapter = self._adapter(model) if model is not None else None
+        if query.api is not None and model is None:
+            raise QueryNotSupported("An API belongs to a model.", hint="Give a model with it, or leave `api` out.").at(field="api")
+        adapter = self._adapter(model, query.api) if model is not None else None
         plan = Plan(
             query=query,
             scope=scope,
@@ -141,11 +148,13 @@ class Planner:
             raise BudgetTooSmall(f"The frame alone costs {plan.base_tokens()} tokens for this model.").at(field="budget_tokens")
         return plan
 
-    def _adapter(self, model: str) -> Adapter:
+    def _adapter(self, model: str, api: str | None) -> Adapter:
         try:
-            return self._adapters.for_model(model)
+            return self._adapters.for_model(model, api)
         except UnknownModel as error:
             raise error.at(field="model") from None
+        except ApiNotOffered as error:
+            raise error.at(field="api") from None
 
 
 def type_of(query: ContextQuery) -> QueryType:

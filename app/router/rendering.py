@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from adapters.base import RenderItem, RenderRequest
+from adapters.pairs import may_be_native
 from adapters.tokenizers import O200K, Tokenizers
 from app.router.planner import Plan
 from app.router.selection import Chosen, Selection
 from graph.model.answer import LeftOut, LeftOutReason, Rendered, TokenCount, TokenParts
+from graph.model.candidates import Candidate
+from graph.model.query import ToolPairs
+from graph.unit_rows import StoredUnit
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,10 @@ def present(plan: Plan, selection: Selection, tokenizers: Tokenizers) -> Present
                 tenant_id=plan.scope.tenant_id,
                 task_id=plan.query.task_id,
                 step=plan.query.step,
+                agent_id=plan.scope.principal.agent_id,
+                session_id=plan.session_id,
+                tool_pairs=plan.query.tool_pairs,
+                stable_prefix=plan.query.stable_prefix,
             )
         )
         if result.tokens.value <= plan.query.budget_tokens or not chosen:
@@ -48,6 +57,22 @@ def present(plan: Plan, selection: Selection, tokenizers: Tokenizers) -> Present
             LeftOut(id=item.stored.unit.id, reason=LeftOutReason.BUDGET, tokens=item.tokens) for item in chosen if item.pick == last
         ]
         chosen = [item for item in chosen if item.pick != last]
+
+
+def costs(plan: Plan, units: Mapping[str, StoredUnit]) -> Callable[[Candidate], int]:
+    """What a loaded unit costs at most in the payload, in the target model's tokens; without a model, in o200k_base."""
+    adapter = plan.adapter
+    if adapter is None:
+        return lambda head: head.content_tokens
+    if plan.query.tool_pairs is not ToolPairs.NATIVE:
+        return adapter.unit_tokens
+    agent_id, session_id = plan.scope.principal.agent_id, plan.session_id
+
+    def cost(head: Candidate) -> int:
+        unit = units[head.id].unit
+        return adapter.unit_tokens(head, unit if may_be_native(unit, agent_id=agent_id, session_id=session_id) else None)
+
+    return cost
 
 
 def _neutral_count(chosen: list[Chosen], tokenizers: Tokenizers) -> TokenCount:

@@ -52,13 +52,13 @@ class Crossing:
 class Weights:
     """What each part counts. The defaults were chosen on some conversations of LoCoMo and checked on others, on FaQuAD and on HotpotQA."""
 
-    saturation: float = 1.2
+    saturation: float = 1.0
     """BM25's k1: how soon repeating a word stops to help. 0.6 to 2.2 made no difference beyond noise."""
-    length: float = 0.75
-    """BM25's b: how much a long text's words count less. 0.75 is best on paragraphs (FaQuAD), any value will do for turns of a conversation."""
+    length: float = 0.9
+    """BM25's b: how much a long text's words count less. 0.9 is best on paragraphs (FaQuAD), any value will do for turns of a conversation."""
     fewest_units: int = 1000
     """Units that rarity is reckoned over at the least, so that few candidates do not make every word look common."""
-    kindred: float = 0.3
+    kindred: float = 0.4
     """What a word counts that only begins like one that is asked for, beside that word itself (`auxilia`, `auxílio`)."""
     kindred_length: int = 5
     """Characters that the two must share."""
@@ -72,9 +72,9 @@ class Weights:
     """Power that the share of the best match is raised to: a much better match of words is worth more than several poor ones around it."""
     meaning: float = 0.4
     """Share of the similarity of vectors beside that of words."""
-    neighbours: tuple[float, ...] = (0.45, 0.3)
+    neighbours: tuple[float, ...] = (0.4, 0.3)
     """What a unit takes from those 1, 2, … places away in its session."""
-    session: float = 0.2
+    session: float = 0.23
     """What the best session adds: its units' words taken as one text."""
     speaker: float = 0.3
     """What being said by whom the question names adds."""
@@ -82,7 +82,7 @@ class Weights:
     """What a unit that only asks loses: answers help more than questions."""
     dated: float = 0.1
     """What a unit of a session gains that says when something was (`yesterday`, `last week`): it tells an event. Not so in a document."""
-    opening: float = 0.05
+    opening: float = 0.07
     """What the first two units of a session gain: they bring the news, or set the task."""
     seeds: int = 10
     """Best units whose names are followed."""

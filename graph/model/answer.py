@@ -164,6 +164,10 @@ class Rendered(Model):
     model: str
     payload: dict[str, Any]
     order: list[str] = Field(description="Unit ids by position in the payload.")
+    tool_names: dict[str, str] = Field(
+        default_factory=dict[str, str],
+        description="Tool names that the vendor does not take: as the payload's calls say them, and as they were recorded.",
+    )
     notes: list[str] = Field(default_factory=list[str], description="What was adapted or could not be said.")
 
 

@@ -159,7 +159,13 @@ class BudgetTooSmall(InvalidInput):
 class UnknownModel(InvalidInput):
     code = "unknown_model"
     message = "No adapter knows this model."
-    hint = "Use a model id of a family that `lastro doctor` lists, such as gpt-… or claude-…."
+    hint = "Use a model id of a family that `lastro doctor` lists, such as gpt-… or claude-…, or openai-compatible/ before any other."
+
+
+class ApiNotOffered(InvalidInput):
+    code = "api_not_offered"
+    message = "The model's family has no API of this name."
+    hint = "Leave `api` out, or use a name that `lastro doctor` lists for the family."
 
 
 class QueryNotSupported(InvalidInput):
@@ -249,6 +255,18 @@ class BodyTooLarge(TooLarge):
     code = "body_too_large"
     message = "The request body is over the limit."
     hint = "Split the batch."
+
+
+class AttachmentTooLarge(TooLarge):
+    code = "attachment_too_large"
+    message = "The original is over the limit of an attachment."
+    hint = "LASTRO_MAX_ATTACHMENT_BYTES sets the limit; store larger ones elsewhere and reference them by their own uri."
+
+
+class AttachmentMismatch(InvalidInput):
+    code = "attachment_mismatch"
+    message = "The bytes that arrived do not have the digest that they are named by."
+    hint = "Nothing was stored. Send the SHA-256 of exactly these bytes, or send them again: some may have been lost on the way."
 
 
 class BodyTooSlow(InvalidInput):
@@ -348,6 +366,24 @@ class DatabaseBusy(Unavailable):
     code = "database_busy"
     message = "Other writers held the same data for too long."
     hint = "Send the same request again: what may have been stored meanwhile is not stored twice."
+
+
+class AttachmentBusy(Unavailable):
+    code = "attachment_busy"
+    message = "This original is just being removed."
+    hint = "Nothing was stored. Send it again after the time given in Retry-After."
+
+
+class AttachmentsUnavailable(Unavailable):
+    code = "attachments_unavailable"
+    message = "The store of attachments does not answer."
+    hint = "Units and answers need no originals and go on working. Look at LASTRO_ATTACHMENTS, and at the target that it names."
+
+
+class AttachmentDamaged(LastroError):
+    code = "attachment_damaged"
+    message = "What is stored of this original is not what was stored once: its digest is another one, or it is gone."
+    hint = "Store it again under the same digest, which mends it, or restore the store of attachments from a backup."
 
 
 class IssuerUnavailable(Unavailable):

@@ -44,6 +44,15 @@ class QueryType(StrEnum):
     """A topic together with a unit, task, step or session."""
 
 
+class ToolPairs(StrEnum):
+    """How tool calls of the caller's own session, and their results, are told to the model."""
+
+    FENCED = "fenced"
+    """As evidence, like every other unit."""
+    NATIVE = "native"
+    """As the model's own calls and the tools' answers, in the vendor's form."""
+
+
 class ContextQuery(Model):
     """The body of ``POST /v1/context``. Which of task_id, unit_id, session_id, topic and step are given decides the query's type."""
 
@@ -61,7 +70,21 @@ class ContextQuery(Model):
         default=DEFAULT_BUDGET_TOKENS, description="The most tokens, in the target model's own, that the rendered context may cost."
     )
     model: ShortText | None = Field(default=None, description="Target model id; the Lastro-Model header when left out.")
+    api: Annotated[str, Field(min_length=1, max_length=64)] | None = Field(
+        default=None,
+        description="Which of a model's APIs the payload is for, by its name in `rendered.api` or the last part of it, such as `responses`;"
+        " the family's own choice when left out.",
+    )
     render: bool = Field(default=True, description="false: neutral units only, no payload.")
+    tool_pairs: ToolPairs = Field(
+        default=ToolPairs.FENCED,
+        description="native: tool calls of the caller's own session and their results as the vendor's own messages; fenced: as evidence.",
+    )
+    stable_prefix: bool = Field(
+        default=False,
+        description="true: units in the order of recording, so that what did not change keeps its bytes at the front of the payload and the"
+        " vendor's prompt cache hits; the order by attention is given up.",
+    )
     as_of: Timestamp | None = Field(default=None, description="Only what had been recorded by then.")
     include_history: bool = Field(default=False, description="true: superseded units too.")
     kinds: Annotated[list[Kind], Field(min_length=1, max_length=len(Kind), fail_fast=True)] | None = Field(

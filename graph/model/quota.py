@@ -64,6 +64,8 @@ class StoredShare:
     team_ids: tuple[str, ...]
     """Teams that its writer was in when it was written."""
     bytes: int
+    units: int = 1
+    """0 for what is stored and is no unit, such as the original of an attachment."""
 
 
 def subjects_of(scope: AuthorizedScope) -> list[Subject]:
@@ -102,7 +104,7 @@ def amounts_of(tenant_id: str, shares: Iterable[StoredShare]) -> dict[Subject, A
         subjects += (Subject(SubjectType.TEAM, team_id) for team_id in share.team_ids)
         for subject in subjects:
             sums = found.setdefault(subject, [0, 0])
-            sums[0] += 1
+            sums[0] += share.units
             sums[1] += share.bytes
     return {subject: Amount(*sums) for subject, sums in found.items()}
 
@@ -118,7 +120,7 @@ class QuotaLimits(Model):
     """The body of ``PUT /v1/quotas/{subject_type}/{subject_id}``: all limits of a subject; what is left out is not limited."""
 
     units: Limit = Field(default=None, description="Most units stored.")
-    bytes: Limit = Field(default=None, description="Most bytes stored: content and tool arguments in UTF-8.")
+    bytes: Limit = Field(default=None, description="Most bytes stored: content and tool arguments in UTF-8, and originals of attachments.")
     requests: Limit = Field(default=None, description="Most requests in a window.")
     tokens: Limit = Field(default=None, description="Most tokens in a window: those of answers read and of units written.")
     window_s: Annotated[int, Field(ge=1, le=LONGEST_WINDOW_S)] | None = Field(

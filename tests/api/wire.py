@@ -139,6 +139,6 @@ def o200k() -> tiktoken.Encoding:
 
 
 def tokens_of_chat(payload: dict[str, Any]) -> int:
-    """Tokens of a Chat Completions payload as OpenAI publishes it: 3 for the answer, 3 a message, and every role and text."""
+    """Tokens of a Chat Completions payload of GPT-5 as OpenAI counts it: 2 for the answer, 3 a message, and every role and text."""
     messages = cast("list[dict[str, str]]", payload["messages"])
-    return 3 + sum(3 + sum(len(o200k().encode_ordinary(value)) for value in message.values()) for message in messages)
+    return 2 + sum(3 + sum(len(o200k().encode_ordinary(value)) for value in message.values()) for message in messages)

@@ -137,6 +137,25 @@ def test_a_transcript_is_imported_once(remote: Shell) -> None:
     assert (second["written"], second["unchanged"], second["task_ids"]) == (0, first["written"], first["task_ids"])
 
 
+def test_a_transcript_of_another_vendor_shows_its_form(remote: Shell) -> None:
+    call = {"type": "tool_use", "id": "c1", "name": "level", "input": {"dam": 1}}
+    result = {"type": "tool_result", "tool_use_id": "c1", "content": "4.5", "is_error": False}
+    messages = [{"role": "user", "content": "Dam?"}, {"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    exchange = {"id": "dam", "request": {"messages": messages}, "response": {"type": "error", "error": {"type": "overloaded_error"}}}
+    path = remote.folder / "exchange.jsonl"
+    path.write_text(json.dumps(exchange) + "\n")
+    first = told_in_json(remote("import", str(path), "--json"))
+    assert (first["format"], first["formats"], first["written"]) == ("anthropic", {"anthropic": 1}, 4)
+    assert first["notes"] == {"a request that failed has no answer": 1}
+    assert "0 written, 4 unchanged" in fits(remote("import", str(path), "--format", "anthropic"))
+    shown = told_in_json(remote("units", "show", "dam:0002:result", "--json"))
+    assert shown["relations"] == [{"target_id": "dam:0001:call", "edge_type": "causation"}]
+    for named in ("gemini", "carrier-pigeon"):
+        error = told_in_json(remote("import", str(path), "--format", named, "--json"), 2)["error"]
+        assert error["code"] == "import_refused"
+        assert "Dam?" not in json.dumps(error)
+
+
 def test_units_are_listed_shown_and_walked(remote: Shell) -> None:
     page = told_in_json(remote("units", "list", "--task", "t", "--limit", "2", "--json"))
     assert len(page["units"]) == 2

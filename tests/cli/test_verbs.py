@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import json
 import os
@@ -25,6 +26,8 @@ from graph.model.scope import Role
 
 VERBS: dict[tuple[str, ...], Action] = {
     ("import", "{file}"): Action.WRITE_UNITS,
+    ("attachments", "put", "{file}"): Action.WRITE_UNITS,
+    ("attachments", "get", "{digest}", "--out", "{out}"): Action.READ_UNITS,
     ("context", "--unit", "{unit}", "--deadline-ms", "20000"): Action.READ_CONTEXT,
     ("units", "list"): Action.READ_UNITS,
     ("units", "show", "{unit}"): Action.READ_UNITS,
@@ -57,7 +60,9 @@ VERBS: dict[tuple[str, ...], Action] = {
 }
 LOCAL = {
     "demo": Without.NOTHING,
+    "conformance": Without.NOTHING,
     "policy templates": Without.NOTHING,
+    "tokens": Without.NOTHING,
     "serve": Without.OPERATOR,
     "reembed": Without.OPERATOR,
     "doctor": Without.OPERATOR,
@@ -118,7 +123,10 @@ class Tenant:
 
 def made(service: Service, name: str, folder: Path) -> Tenant:
     with service.client(service.key(name, MARK)) as writer, service.client(service.key(name, "boss", Role.ADMIN)) as boss:
-        stored(writer, unit("u-1", f"The {MARK} is low."))
+        digest = hashlib.sha256(MARK.encode()).hexdigest()
+        assert writer.put(f"/v1/attachments/{digest}", content=MARK.encode()).status_code == 201
+        named = [{"uri": "file:///scan.png", "media_type": "image/png", "sha256": digest}]
+        stored(writer, unit("u-1", f"The {MARK} is low.", attachments=named))
         policy = boss.post("/v1/policies", json={"kinds": ["decision"], "from": {"agents": [MARK]}}).json()["id"]
         key = boss.post("/v1/keys", json={"agent_id": MARK}).json()["id"]
         assert boss.put("/v1/teams", json={"id": "red", "agents": [MARK]}).status_code == 200
@@ -126,7 +134,19 @@ def made(service: Service, name: str, folder: Path) -> Tenant:
     file, trail = folder / "units.ndjson", folder / "trail.ndjson"
     file.write_text(json.dumps(unit("u-2")) + "\n")
     return Tenant(
-        service, name, folder, {"unit": "u-1", "policy": policy, "key": key, "tenant": name, "file": str(file), "trail": str(trail)}
+        service,
+        name,
+        folder,
+        {
+            "unit": "u-1",
+            "policy": policy,
+            "key": key,
+            "tenant": name,
+            "file": str(file),
+            "trail": str(trail),
+            "digest": digest,
+            "out": str(folder / "original"),
+        },
     )
 
 
@@ -192,7 +212,9 @@ def test_a_command_tells_an_admin_of_another_tenant_nothing(service: Service, ou
     for verb in VERBS:
         _, error, told = ours.called(verb, key)
         assert MARK not in told, verb
-        assert (error in {"not_found", "invalid_field"}) is any(word in {"{unit}", "{key}", "{policy}", "{tenant}", "red"} for word in verb)
+        assert (error in {"not_found", "invalid_field"}) is any(
+            word in {"{unit}", "{digest}", "{key}", "{policy}", "{tenant}", "red"} for word in verb
+        )
     assert ours.called(("units", "show", "{unit}"), ours.key(Role.ADMIN))[0] == 0, "it is still there"
 
 

@@ -264,11 +264,30 @@ def values_for(prompt: Prompt, statement: Statement, tenant: str) -> dict[str, A
         }
     if statement.name.startswith("units/link_"):
         every["rows"] = [{"id": "limit", "keys": ["corp.quux.internal"]}]
+    if statement.name.startswith("attachments/"):
+        every |= {"key": original_of(prompt, tenant, "pending" if statement.name.endswith("mark_stored") else "stored"), "sha256": "0" * 64}
+        every |= {"keys": [every["key"]], "rows": [{"id": "newer", "digests": ["1" * 64]}], "before_us": FOREVER_US}
+        if statement.name.endswith("create_original"):
+            every |= {"key": f"new {uuid.uuid4().hex}", "properties": {"state": "pending", "due_us": 1}}
     if "moves" in statement.params:
         _, every["moves"] = prompt.run(MOVES, {"tenant": tenant})
     if statement.name == "ledger/sum_entries":
         every |= {"agent_id": "operator", "session_id": "", "model": ""}
     return {name: every.get(name, ANY_VALUE.get(declared)) for name, declared in statement.params.items()}
+
+
+ORIGINAL = (
+    "MATCH (u:ContextUnit {tenant_id: $tenant, id: 'rich'}) MERGE (a:Attachment {tenant_id: $tenant, sha256: $sha256}) MERGE (u)-[:ATTACHES]->(a) "
+    "CREATE (o:Original {tenant_id: $tenant, key: $key, object_key: 'x', scope_key: 'o s', agent_id: 'agent-1', session_id: 'session-1', "
+    "team_ids: ['x'], for_all: false, bytes: 1, media_type: 'text/html', state: $state, due_us: 5})-[:HOLDS]->(a) RETURN o.key AS key"
+)
+
+
+def original_of(prompt: Prompt, tenant: str, state: str) -> str:
+    """A fresh original that a unit of the tenant names."""
+    key = f"original {uuid.uuid4().hex}"
+    prompt.run(ORIGINAL, {"tenant": tenant, "key": key, "state": state, "sha256": "0" * 64})
+    return key
 
 
 def operator(tenant: str) -> AuthorizedScope:

@@ -24,6 +24,8 @@ DOORS: dict[tuple[str, str], Action | str] = {
     ("GET", "/v1/units/{unit_id:path}"): Action.READ_UNITS,
     ("GET", "/v1/units/{unit_id:path}/lineage"): Action.READ_UNITS,
     ("DELETE", "/v1/units/{unit_id:path}"): Action.ERASE_UNITS,
+    ("PUT", "/v1/attachments/{sha256}"): Action.WRITE_UNITS,
+    ("GET", "/v1/attachments/{sha256}"): Action.READ_UNITS,
     ("DELETE", "/v1/tenant"): Action.ERASE_TENANT,
     ("GET", "/v1/retention"): Action.MANAGE_RETENTION,
     ("PUT", "/v1/retention"): Action.MANAGE_RETENTION,
@@ -90,6 +92,7 @@ def address(path: str) -> str:
         path.replace("{unit_id:path}", "some/unit")
         .replace("{team_id:path}", "some-team")
         .replace("{key_id}", "0123456789abcdef")
+        .replace("{sha256}", "0" * 64)
         .replace("{subject_type}/{subject_id:path}", "agent/some")
     )
 

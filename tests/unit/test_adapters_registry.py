@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.base import Adapter, Toolbox
+from adapters.base import Adapter, RenderRequest, Toolbox
 from adapters.profile import Family, Profile, built_in_families
 from adapters.registry import GROUP, AdapterRegistry
 from adapters.tokenizers import Tokenizers
@@ -68,6 +68,18 @@ def registry() -> AdapterRegistry:
         ("claude-opus-5-5", "Claude Opus 5, Fable 5, Mythos 5"),
         ("claude-sonnet-5-20260630", "Claude Sonnet 5"),
         ("claude-haiku-6", "Claude, model not listed"),
+        ("gemini-1.5-pro", "Gemini 1.5, 2.0"),
+        ("models/gemini-2.5-flash", "Gemini 2.5"),
+        ("google/gemini-3.6-pro", "Gemini 3"),
+        ("gemini-3-pro-preview", "Gemini 3"),
+        ("gemini-30", "Gemini, model not listed"),
+        ("deepseek-chat", "DeepSeek V4"),
+        ("deepseek-ai/DeepSeek-V3.1", "DeepSeek V3, R1"),
+        ("deepseek-v4-flash", "DeepSeek V4"),
+        ("deepseek-v5", "DeepSeek, model not listed"),
+        ("openai-compatible/llama-3.3-70b", "OpenAI-compatible, model not listed"),
+        ("OpenAI-compatible/gpt-5.2", "OpenAI-compatible, model not listed"),
+        ("responses/gpt-5.2", "GPT-5 to 5.4"),
     ],
 )
 def test_a_model_id_finds_its_profile(registry: AdapterRegistry, model: str, profile: str) -> None:
@@ -75,9 +87,24 @@ def test_a_model_id_finds_its_profile(registry: AdapterRegistry, model: str, pro
 
 
 @pytest.mark.parametrize(
-    "model", ["", " ", "gpt", "gemini-3-pro", "deepseek-chat", "o", "o10x", "my-gpt-4", "claude", "text-embedding-3-small"]
+    "model",
+    [
+        "",
+        " ",
+        "gpt",
+        "gemini",
+        "deepseek",
+        "o",
+        "o10x",
+        "my-gpt-4",
+        "claude",
+        "text-embedding-3-small",
+        "llama-3",
+        "openai-compatible/",
+        "openai-compatible",
+    ],
 )
-def test_other_models_are_unknown_for_now(registry: AdapterRegistry, model: str) -> None:
+def test_other_models_are_unknown(registry: AdapterRegistry, model: str) -> None:
     with pytest.raises(errors.UnknownModel):
         registry.for_model(model)
 
@@ -105,8 +132,8 @@ def test_adapters_are_made_once(registry: AdapterRegistry) -> None:
 def test_finding_an_adapter_loads_nothing_heavy() -> None:
     program = (
         "import sys; from adapters.registry import AdapterRegistry; r = AdapterRegistry(bytes(16));"
-        " r.for_model('gpt-5.2'); r.for_model('claude-opus-5');"
-        " print(sorted({'openai', 'anthropic', 'tiktoken', 'quicktok', 'numpy', 'neo4j', 'app', 'adapters.importers'} & set(sys.modules)))"
+        " [r.for_model(m) for m in ('gpt-5.2', 'responses/o3', 'claude-opus-5', 'gemini-3', 'deepseek-v4', 'openai-compatible/m')];"
+        " print(sorted({'openai', 'anthropic', 'google.genai', 'splintr', 'tiktoken', 'quicktok', 'numpy', 'neo4j', 'app', 'adapters.importers'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=Path(__file__).parents[2])
     assert done.stdout.strip() == "[]"
@@ -114,12 +141,13 @@ def test_finding_an_adapter_loads_nothing_heavy() -> None:
 
 def test_doctor_sees_every_profile_and_where_tokens_come_from(registry: AdapterRegistry) -> None:
     rows = registry.families()
-    assert {row.family for row in rows} == {"gpt", "claude"}
+    assert {row.family for row in rows} == {"gpt", "claude", "gemini", "deepseek", "openai-compatible"}
     assert all(row.patterns and row.api and row.window_tokens > 0 and not row.problem for row in rows)
     assert {row.method for row in rows if row.family == "gpt"} == {CountMethod.EXACT}
     assert {row.method for row in rows if row.family == "claude"} == {CountMethod.CALIBRATED}
+    assert {row.method for row in rows if row.family == "openai-compatible"} == {CountMethod.ESTIMATE}
     blind = AdapterRegistry(KEY, tokenizers=Tokenizers(sources=[]), plugins=[]).families()
-    assert {row.method for row in blind} == {CountMethod.ESTIMATE}
+    assert {row.method for row in blind if row.family in {"gpt", "claude"}} == {CountMethod.ESTIMATE}
 
 
 def test_a_short_fence_key_is_refused() -> None:
@@ -132,6 +160,55 @@ def test_damaged_profiles_are_refused_with_a_reason() -> None:
     assert Family.model_validate(raw) == next(family for family in built_in_families() if family.family == "gpt")
     raw["default"]["window"]["nominal"] = 0
     with pytest.raises(ValueError, match="nominal"):
+        Family.model_validate(raw)
+
+
+@pytest.mark.parametrize(
+    ("model", "api", "chosen"),
+    [
+        ("gpt-5.2", None, "openai.chat.completions"),
+        ("gpt-5.2", "responses", "openai.responses"),
+        ("gpt-5.2", "openai.responses", "openai.responses"),
+        ("gpt-5.2", " Chat.Completions ", "openai.chat.completions"),
+        ("openai/responses/gpt-5.2", None, "openai.responses"),
+        ("responses/gpt-5.2", "completions", "openai.chat.completions"),
+        ("gpt-5-pro", None, "openai.responses"),
+        ("gpt-5.1-codex-mini", None, "openai.responses"),
+        ("o3-pro", None, "openai.responses"),
+        ("o3", None, "openai.chat.completions"),
+        ("gpt-5-pro", "chat.completions", "openai.chat.completions"),
+        ("claude-opus-5", "messages", "anthropic.messages"),
+        ("gemini-3-pro", "generate_content", "google.generate_content"),
+        ("deepseek-v4", None, "deepseek.chat.completions"),
+        ("openai-compatible/responses/m", None, "openai.chat.completions"),
+    ],
+)
+def test_the_api_is_the_callers_then_the_prefixs_then_the_models_then_the_familys(
+    registry: AdapterRegistry, model: str, api: str | None, chosen: str
+) -> None:
+    adapter = registry.for_model(model, api)
+    assert adapter.render(RenderRequest(model, [], None, "t", None, None)).rendered.api == chosen
+
+
+@pytest.mark.parametrize(("model", "api"), [("gpt-5.2", "messages"), ("claude-opus-5", "responses"), ("gpt-5.2", "esponses"), ("o3", "")])
+def test_an_api_that_a_family_does_not_have_is_refused_with_those_it_has(registry: AdapterRegistry, model: str, api: str) -> None:
+    with pytest.raises(errors.ApiNotOffered) as refused:
+        registry.for_model(model, api)
+    assert ("openai.chat.completions, openai.responses" in refused.value.hint) is not model.startswith("claude")
+
+
+def test_what_a_family_says_once_holds_for_all_of_its_profiles() -> None:
+    for family in built_in_families():
+        for profile in (*family.profiles, family.default):
+            assert profile.pairs is not None
+            assert profile.pairs.source
+            assert profile.places.source
+            assert profile.cache.marks != "none"
+    raw = tomllib.loads((files("adapters") / "profiles" / "deepseek.toml").read_text("utf-8"))
+    assert raw["pairs"]["reasoning"] is True
+    assert [profile.pairs.reasoning for profile in Family.model_validate(raw).profiles if profile.pairs] == [True, False]
+    raw["places"]["untrusted"] = ["developer"]
+    with pytest.raises(ValueError, match="untrusted"):
         Family.model_validate(raw)
 
 

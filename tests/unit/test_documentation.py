@@ -55,7 +55,20 @@ def test_links_to_files_lead_somewhere(document: Path) -> None:
 
 def test_commands_that_documents_show_exist() -> None:
     known = {"demo", "serve", "import", "units", "context", "keys", "doctor"}
-    known |= {"policy", "team", "quotas", "usage", "ledger", "audit", "erase", "retention", "reembed"}
+    known |= {
+        "policy",
+        "team",
+        "quotas",
+        "usage",
+        "ledger",
+        "audit",
+        "erase",
+        "retention",
+        "reembed",
+        "tokens",
+        "conformance",
+        "attachments",
+    }
     shown = {
         found
         for path in DOCUMENTS
@@ -73,6 +86,9 @@ def test_commands_that_documents_show_exist() -> None:
         ["units", "list"],
         ["units", "show"],
         ["units", "lineage"],
+        ["attachments", "put"],
+        ["attachments", "get"],
+        ["conformance"],
         ["context"],
         ["keys", "create"],
         ["keys", "list"],
@@ -98,6 +114,7 @@ def test_commands_that_documents_show_exist() -> None:
         ["retention", "run"],
         ["reembed"],
         ["doctor"],
+        ["tokens"],
     ],
     ids=" ".join,
 )

@@ -16,7 +16,8 @@ from pydantic import JsonValue
 
 from adapters.importers import transcript_files
 from adapters.importers.formats import FORMATS, detect
-from adapters.importers.openai_chat import Run, convert, read_runs, run_to_units
+from adapters.importers.transcript_files import Run, read_runs
+from adapters.importers.transcript_units import convert, run_to_units
 from adapters.importers.units_ndjson import read_units
 from graph.model import errors
 from graph.model.batch import check_batch

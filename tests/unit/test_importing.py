@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from app import importing
 from app.importing import Checkpoint, ImportReport, import_file
 from app.operations import Operations
-from graph.model.errors import CycleInBatch, DatabaseUnavailable, TargetNotFound, UnitConflict
+from graph.model.errors import CycleInBatch, DatabaseUnavailable, ImportRefused, TargetNotFound, UnitConflict
 from graph.model.units import ContextUnit, EdgeType, Kind, Relation, WriteResult
 
 REUSED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
@@ -187,3 +188,44 @@ def test_an_id_with_two_contents_ahead_of_its_target_is_a_conflict(tmp_path: Pat
         imported(Store(), written(tmp_path, [*ahead, ContextUnit(id="a", kind=Kind.OBSERVATION, content="First.")]))
     assert refused.value.where is not None
     assert (refused.value.where.index, refused.value.where.id) == (2, "b")
+
+
+def exchanges(folder: Path) -> Path:
+    """Exchanges of several vendors, one of them with an image."""
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw=="}}
+    records: list[Any] = [
+        {"id": "a", "request": {"messages": [{"role": "user", "content": [image]}]}, "response": {"type": "message", "content": []}},
+        {"id": "b", "request": {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}, "response": {"candidates": []}},
+        {"id": "c", "request": {"input": "Hi", "model": "m"}, "response": {"output": []}},
+        {"id": "d", "request": {"messages": [{"role": "user", "content": "Hi"}], "model": "deepseek-chat"}, "response": {"choices": []}},
+        {"id": "e", "request": {"messages": [{"role": "user", "content": "Hi"}], "model": "m"}, "response": {"choices": []}},
+    ]
+    file = folder / "exchanges.jsonl"
+    file.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
+    return file
+
+
+def test_exchanges_of_all_vendors_are_imported_once_and_resumed(tmp_path: Path) -> None:
+    file, store = exchanges(tmp_path), Store()
+    checkpoint = Checkpoint(tmp_path / "state", file, "store")
+    store.breaks_at = 1
+    with pytest.raises(DatabaseUnavailable):
+        asyncio.run(import_file(cast("Operations", store), file, checkpoint=checkpoint))
+    resumed = asyncio.run(import_file(cast("Operations", store), file, checkpoint=checkpoint))
+    assert resumed.resumed_at > 0
+    assert set(store.units) == {f"{name}:0000:user" for name in "abcde"}
+    again = asyncio.run(import_file(cast("Operations", store), file))
+    assert (again.written, again.unchanged, again.runs) == (0, 5, 5)
+    assert again.format == "anthropic, deepseek, gemini, openai-chat, openai-responses"
+    assert again.formats == dict.fromkeys(again.format.split(", "), 1)
+    assert len(store.units["a:0000:user"].attachments) == 1
+
+
+def test_a_format_that_does_not_fit_or_is_not_known_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
+    store = Store()
+    unknown = tmp_path / "x.json"
+    unknown.write_text('{"rows": [1]}')
+    for file, format in ((exchanges(tmp_path), "gemini"), (unknown, "auto"), (unknown, "anthropic"), (unknown, "parquet")):
+        with pytest.raises(ImportRefused):
+            asyncio.run(import_file(cast("Operations", store), file, format=format))
+    assert not store.units

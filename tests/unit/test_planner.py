@@ -10,7 +10,7 @@ import pytest
 
 from adapters.registry import AdapterRegistry
 from app.router.planner import Plan, Planner, type_of
-from graph.model.errors import BudgetTooSmall, InvalidBudget, LastroError, QueryNotSupported, UnknownModel
+from graph.model.errors import ApiNotOffered, BudgetTooSmall, InvalidBudget, LastroError, QueryNotSupported, UnknownModel
 from graph.model.query import ContextQuery, QueryType, StrategyName
 from graph.model.scope import AuthorizedScope, Principal, Role
 from graph.model.units import Scope
@@ -83,6 +83,8 @@ def test_fields_decide_the_type_and_the_type_the_strategies(
         (TOPIC | {"strategy": StrategyName.RECENCY}, QueryNotSupported),
         (TOPIC | UNIT | TASK, QueryNotSupported),
         (TASK | {"model": "no-such-model"}, UnknownModel),
+        (TASK | {"model": GPT, "api": "messages"}, ApiNotOffered),
+        (TASK | {"api": "responses"}, QueryNotSupported),
         (TASK | {"model": GPT, "budget_tokens": 10_000_000}, InvalidBudget),
         (TASK | {"model": GPT, "budget_tokens": 1}, BudgetTooSmall),
     ],
@@ -98,6 +100,21 @@ def test_the_model_of_the_query_comes_before_the_headers() -> None:
     assert claude.model == "claude-opus-4-8"
     assert claude.adapter is not plan_of(**TASK, header_model=GPT).adapter
     assert (plan_of(**TASK).model, plan_of(**TASK).adapter) == ("", None)
+
+
+def test_the_callers_session_is_the_requests_or_else_the_one_asked_about() -> None:
+    def session(principal: str | None, asked: str | None) -> str | None:
+        scope = AuthorizedScope(Principal("t", "a", Role.AGENT, "k", Scope(), session_id=principal), None, None)
+        query = ContextQuery(session_id=asked) if asked is not None else ContextQuery(task_id="t")
+        return PLANNER.plan(query, scope, monotonic()).session_id
+
+    assert (session("s-1", "s-2"), session(None, "s-2"), session("s-1", None), session(None, None)) == ("s-1", "s-2", "s-1", None)
+
+
+def test_a_named_api_has_its_own_adapter() -> None:
+    chat, responses = plan_of(**TASK, model=GPT), plan_of(**TASK, model=GPT, api="responses")
+    assert chat.adapter is not responses.adapter
+    assert plan_of(**TASK, model=f"responses/{GPT}").adapter is responses.adapter
 
 
 def test_without_a_payload_there_is_no_frame_to_pay_for() -> None:

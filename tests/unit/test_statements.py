@@ -58,8 +58,10 @@ ASKED_BY_NO_CALLER = {
     "count_due_units",
     "list_agents_over_limit",
     "list_least_active",
+    "count_namers",
+    "find_originals_of_units",
 }
-"""Parts of an erasure, of retention or of the job of the tiers: what they find is changed, whoever may see it, and told to nobody but as a number."""
+"""Parts of an erasure, of retention, of the job of the tiers or of the store of originals: what they find is changed, whoever may see it, and told to nobody but as a number."""
 
 
 def unseen_patterns(source: str) -> list[str]:

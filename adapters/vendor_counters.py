@@ -1,0 +1,126 @@
+"""The vendors' own counters of input tokens, asked over HTTP with a key of the caller's. Nothing is sent unless somebody asks for it.
+
+Anthropic's ``count_tokens`` calls itself an estimate; Gemini's ``countTokens`` and OpenAI's ``input_tokens`` count what would be charged.
+DeepSeek and Chat Completions have none. A key goes into a header of this one request, and into no message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+from urllib.parse import quote, urlsplit
+
+import httpx2
+
+from adapters.counting.native import Json, as_dict
+from graph.model import errors
+
+TIMEOUT_S: Final = 30.0
+_MOST_ANSWER: Final = 1_000_000
+_LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+_OK: Final = 200
+_BAD: Final = 400
+_SERVER: Final = 500
+_BUSY: Final = 429
+
+_ANTHROPIC_FIELDS: Final = ("messages", "model", "system", "tools", "tool_choice", "thinking", "output_config", "mcp_servers")
+_OPENAI_FIELDS: Final = (
+    "model", "input", "instructions", "tools", "tool_choice", "text", "reasoning", "truncation", "parallel_tool_calls", "previous_response_id",
+    "conversation",
+)  # fmt: skip
+"""Fields that the counters take; what only says how to answer is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class VendorCounter:
+    """Where a vendor counts, and which variables hold its key and another address; the latter are those of its own SDK."""
+
+    address: str
+    address_variable: str
+    key_variables: tuple[str, ...]
+    answer: str
+
+
+COUNTERS: Final[Mapping[str, VendorCounter]] = {
+    "anthropic.messages": VendorCounter("https://api.anthropic.com", "ANTHROPIC_BASE_URL", ("ANTHROPIC_API_KEY",), "input_tokens"),
+    "google.generate_content": VendorCounter(
+        "https://generativelanguage.googleapis.com", "GOOGLE_GEMINI_BASE_URL", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "totalTokens"
+    ),
+    "openai.responses": VendorCounter("https://api.openai.com/v1", "OPENAI_BASE_URL", ("OPENAI_API_KEY",), "input_tokens"),
+}
+
+
+def vendor_tokens(api: str, model: str, request: Mapping[str, Any], environment: Mapping[str, str]) -> int:
+    """The vendor's own count of a native request; ``api`` is the form that ``count_request`` found.
+
+    Raises:
+        CommandRefused: the vendor has no counter for this form, there is no key, or it refused the request or the key.
+        Unavailable: it does not answer, or not as it should.
+    """
+    counter = COUNTERS.get(api)
+    if counter is None:
+        raise errors.CommandRefused(
+            "This vendor has no counter for such a request.",
+            hint="Anthropic (Messages), Gemini and OpenAI (Responses) have one. Leave --verify out for the others.",
+        )
+    key = next((environment[name] for name in counter.key_variables if environment.get(name)), None)
+    if key is None:
+        raise errors.CommandRefused("There is no key for the vendor.", hint=f"Set {' or '.join(counter.key_variables)}.")
+    address = (environment.get(counter.address_variable) or counter.address).rstrip("/")
+    _check_address(address, counter.address_variable)
+    path, headers, body = _asked(api, model, request, key)
+    return _asked_for(f"{address}{path}", headers, body, counter.answer)
+
+
+def _asked(api: str, model: str, request: Mapping[str, Any], key: str) -> tuple[str, dict[str, str], Json]:
+    if api == "anthropic.messages":
+        body = {name: request[name] for name in _ANTHROPIC_FIELDS if name in request}
+        return "/v1/messages/count_tokens", {"x-api-key": key, "anthropic-version": "2023-06-01"}, {**body, "model": model}
+    if api == "openai.responses":
+        body = {name: request[name] for name in _OPENAI_FIELDS if name in request}
+        return "/responses/input_tokens", {"authorization": f"Bearer {key}"}, {**body, "model": model}
+    bare = model.rsplit("/", 1)[-1]
+    path = f"/v1beta/models/{quote(bare, safe='')}:countTokens"
+    return path, {"x-goog-api-key": key}, {"generateContentRequest": {**request, "model": f"models/{bare}"}}
+
+
+def _check_address(address: str, variable: str) -> None:
+    """A key goes over TLS, or stays on this machine."""
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname
+    except ValueError:
+        host, parts = None, None
+    if parts is None or host is None or not (parts.scheme == "https" or (parts.scheme == "http" and host in _LOOPBACK)):
+        raise errors.CommandRefused(
+            "The vendor's address is not one to send a key to.", hint=f"Set {variable} to an https address, or unset it."
+        )
+
+
+def _asked_for(address: str, headers: dict[str, str], body: Json, answer: str) -> int:
+    try:
+        with httpx2.Client(timeout=TIMEOUT_S, follow_redirects=False) as client:
+            response = client.post(address, headers=headers, json=body)
+            told = response.content[:_MOST_ANSWER]
+    except (httpx2.TransportError, UnicodeEncodeError, httpx2.InvalidURL):
+        raise errors.Unavailable("The vendor's counter does not answer.", hint="Look at your connection, and try again.") from None
+    status = response.status_code
+    if status == _BUSY or status >= _SERVER:
+        raise errors.Unavailable(f"The vendor's counter answered {status}.", hint="Try again later.")
+    if status >= _BAD:
+        raise errors.CommandRefused(
+            f"The vendor's counter refused the request with {status}.",
+            hint="401 and 403: look at the key. 400 and 404: at the model and the request.",
+        )
+    found = as_dict(_parsed(told)).get(answer) if status == _OK else None
+    if not isinstance(found, int) or isinstance(found, bool) or found < 0:
+        raise errors.Unavailable("The vendor's counter gave no number.", hint="Look whether the address is the vendor's.")
+    return found
+
+
+def _parsed(told: bytes) -> object:
+    try:
+        return cast("object", httpx2.Response(_OK, content=told).json())
+    except (ValueError, RecursionError):
+        return None
