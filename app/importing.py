@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -16,7 +16,7 @@ from adapters.importers.transcript_files import read_runs
 from adapters.importers.transcript_units import convert
 from adapters.importers.units_ndjson import read_units
 from app.operations import Operations
-from graph.model.errors import ImportRefused, UnitConflict
+from graph.model.errors import AttachmentTooLarge, ImportRefused, UnitConflict
 from graph.model.units import ContextUnit
 
 BATCH_UNITS = 500
@@ -24,6 +24,7 @@ BATCH_BYTES = 4 * 1024 * 1024
 """A batch is closed early at this size of content, well under the body limit of the service."""
 HEAD_BYTES = 64 * 1024
 TASKS_NAMED = 100
+TOO_LARGE = "a file was larger than the attachment store takes and was not kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class ImportReport:
     unchanged: int = 0
     batches: int = 0
     runs: int = 0
+    originals: int = 0
+    """Files within it that went to the attachment store."""
     resumed_at: int = 0
     notes: dict[str, int] = field(default_factory=dict[str, int])
     """What was changed to make a text acceptable, and how often."""
@@ -145,6 +148,7 @@ async def import_file(
             on_progress(Progress(position, total, report.written + report.unchanged))
         for part in _parts(piece.units):
             await batch.add(part, piece.model)
+        batch.originals.extend(piece.originals)
         position = piece.position
         report.add(piece)
     await batch.store()
@@ -163,12 +167,16 @@ class _Batch:
         self._model: str | None = None
         self._ids: set[str] = set()
         self.units: list[ContextUnit] = []
+        self.originals: list[Original] = []
 
     def takes(self, piece: Piece) -> bool:
         """Whether the piece can go along with what is there already. A line that the file repeats goes into a later batch."""
         if piece.model != self._model or any(unit.id in self._ids for unit in piece.units):
             return False
-        return len(self.units) + len(piece.units) <= BATCH_UNITS and _size(self.units) + _size(piece.units) <= BATCH_BYTES
+        return (
+            len(self.units) + len(piece.units) <= BATCH_UNITS
+            and _size(self.units, self.originals) + _size(piece.units, piece.originals) <= BATCH_BYTES
+        )
 
     async def add(self, units: Sequence[ContextUnit], model: str | None) -> None:
         """Take units, storing first what would make the batch too large."""
@@ -179,7 +187,7 @@ class _Batch:
         self._model = model
 
     async def store(self) -> None:
-        """Store what is there, whole."""
+        """Store what is there, whole, and then the files within it: a broken import begins again before them."""
         if not self.units:
             return
         result = await self._operations.write(self.units, model=self._model)
@@ -188,6 +196,17 @@ class _Batch:
         self._report.batches += 1
         self.units = []
         self._ids = set()
+        for original in {each.attachment.sha256: each for each in self.originals}.values():
+            try:
+                await self._operations.put_attachment(original.attachment.sha256, original.attachment.media_type, _whole(original.data))
+                self._report.originals += 1
+            except AttachmentTooLarge:
+                self._report.notes[TOO_LARGE] = self._report.notes.get(TOO_LARGE, 0) + 1
+        self.originals = []
+
+
+async def _whole(data: bytes) -> AsyncIterator[bytes]:
+    yield data
 
 
 def _parts(units: Sequence[ContextUnit]) -> Iterator[list[ContextUnit]]:
@@ -196,8 +215,8 @@ def _parts(units: Sequence[ContextUnit]) -> Iterator[list[ContextUnit]]:
         yield list(units[start : start + BATCH_UNITS])
 
 
-def _size(batch: Sequence[ContextUnit]) -> int:
-    return sum(len(unit.content) for unit in batch)
+def _size(batch: Sequence[ContextUnit], originals: Sequence[Original]) -> int:
+    return sum(len(unit.content) for unit in batch) + sum(len(each.data) for each in originals)
 
 
 def _transcript_pieces(source: Path, skip: int, session_id: str | None, task_id: str | None, form: str | None) -> Iterator[Piece]:

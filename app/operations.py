@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from app.bootstrap import Lastro
 from graph.model.answer import ContextAnswer, Lineage
+from graph.model.attachments import StoredAttachment, check_media_type
 from graph.model.query import ContextQuery
 from graph.model.scope import AuthorizedScope
 from graph.model.units import ContextUnit, UnitPage, WriteResult
@@ -22,6 +23,7 @@ class Operations(Protocol):
     ) -> UnitPage: ...
     async def lineage(self, unit_id: str, *, direction: str = "both", depth: int = 3) -> Lineage: ...
     async def context(self, query: ContextQuery) -> ContextAnswer: ...
+    async def put_attachment(self, sha256: str, media_type: str, body: AsyncIterator[bytes]) -> StoredAttachment: ...
 
 
 class LocalOperations:
@@ -48,3 +50,6 @@ class LocalOperations:
 
     async def context(self, query: ContextQuery) -> ContextAnswer:
         return await self._lastro.router.answer_within(query, self._scope)
+
+    async def put_attachment(self, sha256: str, media_type: str, body: AsyncIterator[bytes]) -> StoredAttachment:
+        return await self._lastro.attachments.put(self._scope, sha256, check_media_type(media_type), body)

@@ -28,6 +28,7 @@ from benchmarks import (
     memory,
     prefix,
     recall_lag,
+    rendering,
     search_latency,
     small_tenant,
     tau,
@@ -51,6 +52,7 @@ class What(StrEnum):
     MEMORY = "memory"
     TAU = "tau"
     PREFIX = "prefix"
+    RENDERING = "rendering"
     LOCOMO = "locomo"
     HOTPOT = "hotpot"
     FAQUAD = "faquad"
@@ -190,6 +192,7 @@ MEASURES: dict[What, Measure] = {
     What.CONTEXT: lambda on, folder, told, bars: context.measure(on, folder, told.units or context.DEFAULT_UNITS, bars),
     What.MEMORY: lambda _, folder, told, bars: memory.measure(folder, told.units or memory.DEFAULT_UNITS, told.heaps, bars),
     What.TAU: lambda on, folder, told, bars: tau.measure(on, folder, told.data, bars),
+    What.RENDERING: lambda on, folder, _told, bars: rendering.measure(on, folder, bars),
     What.PREFIX: lambda on, folder, told, bars: prefix.measure(on, folder, told.data, bars),
     What.LOCOMO: lambda on, folder, told, bars: locomo.measure(on, folder, told.data, told.embedders, told.sample, bars),
     What.HOTPOT: lambda on, folder, told, bars: hotpot.measure(on, folder, told.data, told.embedders, told.sample, bars),

@@ -68,6 +68,7 @@ def import_(
                 "unchanged": report.unchanged,
                 "batches": report.batches,
                 "runs": report.runs,
+                "originals": report.originals,
                 "resumed_at": report.resumed_at,
                 "notes": report.notes,
                 "task_ids": report.task_ids,
@@ -75,6 +76,8 @@ def import_(
         )
         return
     output.out.print(f"{report.written} written, {report.unchanged} unchanged, {report.batches} batches ({report.format})", markup=False)
+    if report.originals:
+        output.out.print(f"{report.originals} files in the attachment store", markup=False)
     for note, times in report.notes.items():
         output.err.print(f"  {times} x {note}", markup=False)
     if report.task_ids:

@@ -20,6 +20,7 @@ from app.cli import (
     importing,
     keys,
     ledger,
+    migration_check,
     output,
     permissions,
     policy,
@@ -57,6 +58,7 @@ app.add_typer(erasure.app, name="retention")
 app.command(epilog=reembed.EXAMPLES)(reembed.reembed)
 app.command(epilog=doctor.EXAMPLES)(doctor.doctor)
 app.command(epilog=tokens.EXAMPLES)(tokens.tokens)
+app.command("migrate-check", epilog=migration_check.EXAMPLES)(migration_check.migrate_check)
 app.command(epilog=conformance.EXAMPLES)(conformance.conformance)
 permissions.declare(app)
 

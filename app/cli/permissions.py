@@ -36,6 +36,7 @@ NEEDS: dict[str, Need] = {
     "attachments put": (Action.WRITE_UNITS,),
     "attachments get": (Action.READ_UNITS,),
     "context": (Action.READ_CONTEXT,),
+    "migrate-check": (Action.READ_CONTEXT,),
     "units list": (Action.READ_UNITS,),
     "units show": (Action.READ_UNITS,),
     "units lineage": (Action.READ_UNITS,),

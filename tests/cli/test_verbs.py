@@ -29,6 +29,7 @@ VERBS: dict[tuple[str, ...], Action] = {
     ("attachments", "put", "{file}"): Action.WRITE_UNITS,
     ("attachments", "get", "{digest}", "--out", "{out}"): Action.READ_UNITS,
     ("context", "--unit", "{unit}", "--deadline-ms", "20000"): Action.READ_CONTEXT,
+    ("migrate-check", "gpt-5.2", "claude-opus-4-8", "--unit", "{unit}"): Action.READ_CONTEXT,
     ("units", "list"): Action.READ_UNITS,
     ("units", "show", "{unit}"): Action.READ_UNITS,
     ("units", "lineage", "{unit}"): Action.READ_UNITS,

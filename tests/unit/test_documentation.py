@@ -90,6 +90,7 @@ def test_commands_that_documents_show_exist() -> None:
         ["attachments", "get"],
         ["conformance"],
         ["context"],
+        ["migrate-check"],
         ["keys", "create"],
         ["keys", "list"],
         ["keys", "rotate"],

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import json
 import random
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +17,8 @@ from hypothesis import strategies as st
 from app import importing
 from app.importing import Checkpoint, ImportReport, import_file
 from app.operations import Operations
-from graph.model.errors import CycleInBatch, DatabaseUnavailable, ImportRefused, TargetNotFound, UnitConflict
+from graph.model.attachments import StoredAttachment
+from graph.model.errors import AttachmentTooLarge, CycleInBatch, DatabaseUnavailable, ImportRefused, TargetNotFound, UnitConflict
 from graph.model.units import ContextUnit, EdgeType, Kind, Relation, WriteResult
 
 REUSED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
@@ -31,6 +33,16 @@ class Store:
         self.calls: list[list[str]] = []
         self.breaks_at = -1
         self.after_storing = False
+        self.originals: dict[str, bytes] = {}
+        self.most_bytes = 1_000
+
+    async def put_attachment(self, sha256: str, media_type: str, body: AsyncIterator[bytes]) -> StoredAttachment:
+        data = b"".join([piece async for piece in body])
+        if len(data) > self.most_bytes:
+            raise AttachmentTooLarge
+        assert any(each.sha256 == sha256 for unit in self.units.values() for each in unit.attachments), "the unit that names it comes first"
+        self.originals[sha256] = data
+        return StoredAttachment(sha256=sha256, media_type=media_type, bytes=len(data))
 
     async def write(self, units: Sequence[ContextUnit], *, model: str | None = None) -> WriteResult:  # noqa: ARG002 (the protocol's form)
         ids = [unit.id for unit in units]
@@ -218,7 +230,17 @@ def test_exchanges_of_all_vendors_are_imported_once_and_resumed(tmp_path: Path) 
     assert (again.written, again.unchanged, again.runs) == (0, 5, 5)
     assert again.format == "anthropic, deepseek, gemini, openai-chat, openai-responses"
     assert again.formats == dict.fromkeys(again.format.split(", "), 1)
-    assert len(store.units["a:0000:user"].attachments) == 1
+    (image,) = store.units["a:0000:user"].attachments
+    assert store.originals == {image.sha256: base64.b64decode("iVBORw==")}
+    assert again.originals == 1
+
+
+def test_a_file_that_the_store_does_not_take_is_left_out_and_said(tmp_path: Path) -> None:
+    store = Store()
+    store.most_bytes = 3
+    report = asyncio.run(import_file(cast("Operations", store), exchanges(tmp_path)))
+    assert (report.originals, report.notes[importing.TOO_LARGE], store.originals) == (0, 1, {})
+    assert len(store.units) == 5
 
 
 def test_a_format_that_does_not_fit_or_is_not_known_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
