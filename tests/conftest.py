@@ -38,6 +38,8 @@ START_S = 240
 TESTS = Path(__file__).parent
 SAME_ON_BOTH_LINES = ("cli/", "security/test_oidc", "security/test_key_rotation", "api/test_refused_", "api/test_published")
 """Tests of doors and tokens, which no line of Neo4j makes a difference to: they run on the embedded engine and on one Neo4j."""
+LOOK_AT_EVERY_NODE = ("governance/test_tenant_erasure", "governance/test_erasure", "security/test_leaks")
+"""Tests whose statements look at the whole database: they go first, while it holds little."""
 
 # Most tests need no vectors, and a model costs each service and command seconds; those that need one say so.
 os.environ.setdefault("LASTRO_EMBEDDER", "none")
@@ -75,6 +77,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     part = config.getoption("--part")
     left = [item for item in items if part is None or (_engine_of(item) is not None) == (part == "engines")]
     left = [item for item in left if not (_engine_of(item) == "neo4j-newest" and _is_the_same_on_both_lines(item))]
+    left.sort(key=lambda item: (_engine_of(item) or "", not _within(item).startswith(LOOK_AT_EVERY_NODE)))
     kept = set(left)
     config.hook.pytest_deselected(items=[item for item in items if item not in kept])
     items[:] = left
@@ -87,7 +90,12 @@ def _engine_of(item: pytest.Item) -> str | None:
 
 
 def _is_the_same_on_both_lines(item: pytest.Item) -> bool:
-    return item.path.relative_to(TESTS).as_posix().startswith(SAME_ON_BOTH_LINES)
+    return _within(item).startswith(SAME_ON_BOTH_LINES)
+
+
+def _within(item: pytest.Item) -> str:
+    """The test's file, below the folder of tests."""
+    return item.path.relative_to(TESTS).as_posix()
 
 
 def make_engine(name: str, folder: Path) -> Engine:

@@ -31,6 +31,7 @@ ADDRESSES = {
     "/v1/keys/{key_id}/rotate": {"post"},
     "/v1/quotas": {"get"},
     "/v1/quotas/{subject_type}/{subject_id}": {"put", "delete"},
+    "/v1/attachments/{sha256}": {"get", "put"},
     "/v1/ledger": {"get"},
     "/v1/usage": {"get"},
     "/v1/usage/me": {"get"},
