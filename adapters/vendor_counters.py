@@ -6,6 +6,7 @@ DeepSeek and Chat Completions have none. A key goes into a header of this one re
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
@@ -18,8 +19,13 @@ from graph.model import errors
 
 TIMEOUT_S: Final = 30.0
 _MOST_ANSWER: Final = 1_000_000
+"""Bytes of an answer."""
+_MOST_TOKENS: Final = 10**9
+"""Far over the window of any model."""
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _OK: Final = 200
+_PIECE: Final = 65_536
+_OTHER_ADDRESS: Final = "Look whether the address is the vendor's."
 _BAD: Final = 400
 _SERVER: Final = 500
 _BUSY: Final = 429
@@ -55,7 +61,8 @@ def vendor_tokens(api: str, model: str, request: Mapping[str, Any], environment:
     """The vendor's own count of a native request; ``api`` is the form that ``count_request`` found.
 
     Raises:
-        CommandRefused: the vendor has no counter for this form, there is no key, or it refused the request or the key.
+        CommandRefused: the vendor has no counter for this form, there is no key or a bad one, or it refused the request or the key.
+        InvalidJson, LoneSurrogate: JSON cannot hold the request.
         Unavailable: it does not answer, or not as it should.
     """
     counter = COUNTERS.get(api)
@@ -67,6 +74,12 @@ def vendor_tokens(api: str, model: str, request: Mapping[str, Any], environment:
     key = next((environment[name] for name in counter.key_variables if environment.get(name)), None)
     if key is None:
         raise errors.CommandRefused("There is no key for the vendor.", hint=f"Set {' or '.join(counter.key_variables)}.")
+    if not key.isascii() or not key.isprintable() or " " in key:
+        # Told here, since the failure to send it would repeat it.
+        raise errors.CommandRefused(
+            "The vendor's key holds a blank, a line end or a letter that no key has.",
+            hint=f"Look at {' or '.join(counter.key_variables)}: a line end often comes from the file that it was read from.",
+        )
     address = (environment.get(counter.address_variable) or counter.address).rstrip("/")
     _check_address(address, counter.address_variable)
     path, headers, body = _asked(api, model, request, key)
@@ -81,7 +94,7 @@ def _asked(api: str, model: str, request: Mapping[str, Any], key: str) -> tuple[
         body = {name: request[name] for name in _OPENAI_FIELDS if name in request}
         return "/responses/input_tokens", {"authorization": f"Bearer {key}"}, {**body, "model": model}
     bare = model.rsplit("/", 1)[-1]
-    path = f"/v1beta/models/{quote(bare, safe='')}:countTokens"
+    path = f"/v1beta/models/{quote(bare, safe='', errors='replace')}:countTokens"
     return path, {"x-goog-api-key": key}, {"generateContentRequest": {**request, "model": f"models/{bare}"}}
 
 
@@ -99,10 +112,19 @@ def _check_address(address: str, variable: str) -> None:
 
 
 def _asked_for(address: str, headers: dict[str, str], body: Json, answer: str) -> int:
+    content = _encoded(body)
+    # As it is on the wire: a small answer that unpacks to a large one is not unpacked.
+    headers = {**headers, "content-type": "application/json", "accept-encoding": "identity"}
+    told = b""
     try:
-        with httpx2.Client(timeout=TIMEOUT_S, follow_redirects=False) as client:
-            response = client.post(address, headers=headers, json=body)
-            told = response.content[:_MOST_ANSWER]
+        with (
+            httpx2.Client(timeout=TIMEOUT_S, follow_redirects=False) as client,
+            client.stream("POST", address, headers=headers, content=content) as response,
+        ):
+            for piece in response.iter_raw(_PIECE) if response.status_code == _OK else ():
+                told += piece
+                if len(told) > _MOST_ANSWER:
+                    raise errors.Unavailable("The vendor's counter answered more than a number.", hint=_OTHER_ADDRESS)
     except (httpx2.TransportError, UnicodeEncodeError, httpx2.InvalidURL):
         raise errors.Unavailable("The vendor's counter does not answer.", hint="Look at your connection, and try again.") from None
     status = response.status_code
@@ -114,13 +136,22 @@ def _asked_for(address: str, headers: dict[str, str], body: Json, answer: str) -
             hint="401 and 403: look at the key. 400 and 404: at the model and the request.",
         )
     found = as_dict(_parsed(told)).get(answer) if status == _OK else None
-    if not isinstance(found, int) or isinstance(found, bool) or found < 0:
-        raise errors.Unavailable("The vendor's counter gave no number.", hint="Look whether the address is the vendor's.")
+    if not isinstance(found, int) or isinstance(found, bool) or not 0 <= found <= _MOST_TOKENS:
+        raise errors.Unavailable("The vendor's counter gave no number that could be one of tokens.", hint=_OTHER_ADDRESS)
     return found
+
+
+def _encoded(body: Json) -> bytes:
+    try:
+        return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        raise errors.LoneSurrogate("The request holds a lone surrogate.") from None
+    except (ValueError, RecursionError):
+        raise errors.InvalidJson("JSON cannot hold the request.") from None
 
 
 def _parsed(told: bytes) -> object:
     try:
-        return cast("object", httpx2.Response(_OK, content=told).json())
+        return cast("object", json.loads(told))
     except (ValueError, RecursionError):
         return None

@@ -15,9 +15,9 @@ import orjson
 from graph.model.answer import ContextAnswer, Lineage
 from graph.model.attachments import StoredAttachment
 from graph.model.audit import AuditEvent, AuditPage, AuditQuery
-from graph.model.base import errors_by_code, parse
+from graph.model.base import MAX_SHORT_TEXT_CHARACTERS, errors_by_code, parse
 from graph.model.erasure import ErasureCertificate, ErasureLine, ErasureProgress, Refuses, TenantErasure
-from graph.model.errors import AttachmentDamaged, LastroError, QuotaExceeded, Unavailable, Where
+from graph.model.errors import AttachmentDamaged, InvalidField, LastroError, QuotaExceeded, Unavailable, Where
 from graph.model.keys import CreatedKey, KeyList, KeyRequest, RotationRequest
 from graph.model.ledger import LedgerPage, LedgerQuery
 from graph.model.policy import Explanation, Policy, PolicyList, PolicyRequest, Team, TeamList
@@ -300,6 +300,10 @@ class LastroClient:
     ) -> httpx2.Response:
         headers = {"Content-Type": "application/json"} if content is not None else {}
         if model is not None:
+            if not fits_header(model):
+                raise InvalidField("No header can hold this model's name.", hint="Name it in ASCII, up to 512 characters.").at(
+                    field="model"
+                )
             headers["Lastro-Model"] = model
         try:
             response = await self._http.request(method, path, params=params, content=content, headers=headers)
@@ -308,6 +312,11 @@ class LastroClient:
         if response.is_success:
             return response
         raise _error_of(response)
+
+
+def fits_header(value: str) -> bool:
+    """Whether the service is sent this value as it is: visible ASCII, without blanks at its ends, and no longer than it keeps."""
+    return value.isascii() and value.isprintable() and value == value.strip() and len(value) <= MAX_SHORT_TEXT_CHARACTERS
 
 
 def _address(unit_id: str) -> str:

@@ -15,6 +15,7 @@ from adapters.importers.spoken import Original
 from adapters.importers.transcript_files import read_runs
 from adapters.importers.transcript_units import convert
 from adapters.importers.units_ndjson import read_units
+from app.client import fits_header
 from app.operations import Operations
 from graph.model.errors import AttachmentTooLarge, ImportRefused, UnitConflict
 from graph.model.units import ContextUnit
@@ -24,6 +25,7 @@ BATCH_BYTES = 4 * 1024 * 1024
 """A batch is closed early at this size of content, well under the body limit of the service."""
 HEAD_BYTES = 64 * 1024
 TASKS_NAMED = 100
+MODEL_LEFT_OUT = "a model whose name no header can hold was not recorded"
 TOO_LARGE = "a file was larger than the attachment store takes and was not kept"
 
 
@@ -224,7 +226,12 @@ def _transcript_pieces(source: Path, skip: int, session_id: str | None, task_id:
     for number, run in enumerate(read_runs(source, task_id, form), start=1):
         if number > skip:
             converted = convert(run, session_id=session_id)
-            yield Piece(converted.units, number, run.task_id, run.model, converted.notes, run.form, converted.originals)
+            model = None if run.model is None else run.model.strip() or None
+            if model is not None and not fits_header(model):
+                # A service is told the model in a header; a store on this machine takes no more than it, so that both hold the same.
+                converted.notes[MODEL_LEFT_OUT] += 1
+                model = None
+            yield Piece(converted.units, number, run.task_id, model, converted.notes, run.form, converted.originals)
 
 
 def _unit_pieces(source: Path, start: int) -> Iterator[Piece]:

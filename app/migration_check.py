@@ -21,6 +21,7 @@ class ToolsView(Model):
 
     tokens: int = Field(description="What they add to the request, in the model's tokens.")
     notes: list[Note] = Field(description="What was adapted or cannot be said.")
+    names: dict[str, str] = Field(description="Names that the API does not take: how each is called there, and the name that was given.")
 
 
 class ModelView(Model):
@@ -91,4 +92,4 @@ def _tools(model: str, api: str, payload: dict[str, Any], tools: Sequence[ToolDe
     tokenizers = Tokenizers()
     requests: tuple[dict[str, Any], ...] = ({**payload, "tools": native}, payload)
     with_tools, without = (count_request(model, request, tokenizers).tokens.value for request in requests)
-    return ToolsView(tokens=with_tools - without, notes=said.notes)
+    return ToolsView(tokens=with_tools - without, notes=said.notes, names=said.names)

@@ -43,10 +43,11 @@ class Served:
 def environment(**settings: str | None) -> dict[str, str]:
     """The environment of this process without any setting of Lastro, and then these. ``LASTRO_DATA`` here means the benchmarks' data.
 
-    Answers are not kept unless it is said: what is measured is how long they take to be made.
+    Answers are not kept unless it is said: what is measured is how long they take to be made. Nor are embeddings made unless it is said: they are
+    off the path of a write, and would take the processors from what is measured.
     """
     kept = {name: value for name, value in os.environ.items() if not name.startswith("LASTRO_") or name == "LASTRO_CACHE"}
-    settings = {"answer_cache_ttl_s": "0", **settings}
+    settings = {"answer_cache_ttl_s": "0", "embedder": "none", **settings}
     return kept | {f"LASTRO_{name.upper()}": value for name, value in settings.items() if value is not None}
 
 

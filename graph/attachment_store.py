@@ -1,7 +1,7 @@
 """Which originals are stored, for whom, and which units name them (U14). The bytes lie elsewhere; see app/attachments.
 
 An original belongs to the agent that stored it, in its place: each counts for its own quota, and nobody learns from the store that another
-has the same file. A unit opens an original that its own agent stored, or an admin; to know a digest is not enough. See
+has the same file. A unit opens an original that its own agent stored; to know a digest is not enough. See
 docs/decisions/0017.
 
 States: ``pending`` (room is taken, the bytes may not be there yet), ``stored``, ``doomed`` (to be removed). ``due_us`` is when it is removed
@@ -18,7 +18,7 @@ from graph.connection import Database, WriteTransaction
 from graph.model.attachments import StoredAttachment, object_key
 from graph.model.errors import AttachmentBusy, NotFound
 from graph.model.quota import StoredShare
-from graph.model.scope import AuthorizedScope, Role, scope_key
+from graph.model.scope import AuthorizedScope, scope_key
 from graph.model.units import ContextUnit, Scope
 from graph.order_keys import microseconds
 from graph.quota_store import QuotaStore
@@ -84,7 +84,6 @@ class AttachmentStore:
             "agent_id": principal.agent_id,
             "session_id": principal.session_id,
             "team_ids": sorted(principal.teams),
-            "for_all": principal.role is Role.ADMIN,
             "bytes": attachment.bytes,
             "media_type": attachment.media_type,
             "state": "pending",

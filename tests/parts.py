@@ -7,6 +7,7 @@ that pytest 9.2 keeps elsewhere: with it every process started every engine.)
 from __future__ import annotations
 
 import asyncio
+import signal
 import sys
 from asyncio.subprocess import PIPE, STDOUT
 
@@ -35,4 +36,6 @@ async def main(more: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    # A shell makes what it runs in the background ignore Ctrl-C, and all that comes of it would; some tests press it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(asyncio.run(main(sys.argv[1:])))

@@ -17,6 +17,7 @@ from graph.model.content import MAX_CONTENT_BYTES
 from graph.model.units import Attachment, ProvenanceSource
 
 NOTE_ORIGINAL: Final = "a text that could not be kept whole has its original as an attachment"
+NOTE_MEDIA_TYPE: Final = "a file whose media type is none is kept as application/octet-stream"
 _LOSSY: Final = frozenset({NOTE_BINARY, NOTE_CUT})
 _READABLE: Final = re.compile(r"text/[\w.+-]+|application/(?:[\w.+-]+\+)?json")
 _UNSAFE: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -54,7 +55,7 @@ def said(parts: Iterable[Part], notes: Counter[str]) -> Said:
         if isinstance(part, Text):
             texts.append(part.text)
         elif isinstance(part, File):
-            texts.append(_file(part, spoken))
+            texts.append(_file(part, spoken, notes))
     whole = "\n\n".join(text for text in texts if text.strip())
     if whole:
         spoken.text = _neutral(whole, neutral_text(whole), spoken, notes)
@@ -64,7 +65,7 @@ def said(parts: Iterable[Part], notes: Counter[str]) -> Said:
 def tool_said(part: Result, notes: Counter[str]) -> Said:
     """What a tool returned, ``(empty)`` when nothing, after a line that says so when it failed."""
     spoken = Said("")
-    words = [_file(file, spoken) for file in part.files]
+    words = [_file(file, spoken, notes) for file in part.files]
     if part.text.strip() or not words:
         room = MAX_CONTENT_BYTES - len(FAILED) if part.failed else MAX_CONTENT_BYTES
         spoken.text = _neutral(part.text, tool_text(part.text, room), spoken, notes)
@@ -85,13 +86,14 @@ def _neutral(raw: str, changed: tuple[str, Sequence[str]], spoken: Said, notes: 
     return text
 
 
-def _file(file: File, spoken: Said) -> str:
+def _file(file: File, spoken: Said, notes: Counter[str]) -> str:
     """A file in words, and what it says when it is text."""
     words = described(file)
     if file.uri is not None and len(file.uri) <= MAX_SHORT_TEXT_CHARACTERS and not _UNSAFE.search(file.uri):
         spoken.sources.append(ProvenanceSource(source=file.kind, uri=file.uri))
     if file.data is None:
         return words
+    notes[NOTE_MEDIA_TYPE] += file.retyped
     media_type = file.media_type or OCTETS
     spoken.originals.append(original_of(file.data, media_type))
     if not _READABLE.fullmatch(media_type):

@@ -8,6 +8,7 @@ of the run before it. An answer that goes on from an earlier one in the file (``
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,7 @@ from adapters.importers.records import Record, is_message, record_of
 from adapters.importers.streams import begins, stream_id
 from adapters.transcripts.fields import is_id
 from adapters.transcripts.forms import FORMS
-from adapters.transcripts.model import Call, Malformed, Text, Turn
+from adapters.transcripts.model import Call, Malformed, Result, Text, Turn
 from graph.model import errors
 from graph.model.base import BLANK
 
@@ -36,6 +37,10 @@ MAX_EVENTS: Final = 1_000_000
 """Of one stream, which is held whole until it ends."""
 _MOST_ANSWERS: Final = 10_000
 """Answers of a file whose calls are kept for those that go on from them."""
+_MOST_BACK: Final = 1_000
+"""Answers with calls that a run is looked up in, from the nearest; vendors want each call answered by the next request."""
+_MOST_GUESSED: Final = 128
+"""Calls of the nearest answer that a result may mean that names none of them."""
 _EVENT_FIELDS: Final = (b"data:", b"event:", b"id:", b"retry:", b":")
 
 
@@ -46,6 +51,36 @@ class EarlierCall:
     unit: str
     name: str
     call_id: str | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Answer:
+    """The calls of an answer, and the nearest answer with calls that it goes on from: a chain of any length holds each call once."""
+
+    calls: tuple[EarlierCall, ...]
+    by_id: Mapping[str, list[EarlierCall]]
+    before: _Answer | None
+
+
+class NamedBefore(Mapping[str, str]):
+    """Unit ids by the ids of messages in the runs before one: all runs of a task share one index, and each sees a part of it."""
+
+    def __init__(self, index: Mapping[str, list[tuple[int, str]]], run: int) -> None:
+        self._index = index
+        self._run = run
+
+    def __getitem__(self, name: str) -> str:
+        named = self._index[name]
+        place = bisect_left(named, (self._run, ""))
+        if place == 0:
+            raise KeyError(name)
+        return named[place - 1][1]
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, named in self._index.items() if named[0][0] < self._run)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,28 +172,62 @@ def call_part(number: int) -> str:
 
 
 def _continued(runs: Iterator[tuple[Run, Record | None]]) -> Iterator[Run]:
-    """The runs with the calls that they may answer though others made them."""
-    answers: dict[str, tuple[EarlierCall, ...]] = {}
+    """The runs with the calls that they answer though others made them."""
+    answers: dict[str, _Answer | None] = {}
     for run, record in runs:
-        if record is None:
+        before = None if record is None else answers.get(record.previous_response_id or "")
+        if record is None or (record.response_id is None and before is None):
             yield run
             continue
-        earlier = answers.get(record.previous_response_id or "", ())
+        turns = run.turns(Counter())
         if record.response_id is not None:
             if len(answers) >= _MOST_ANSWERS:
                 del answers[next(iter(answers))]
-            answers[record.response_id] = (*earlier, *_calls(run))
+            answers[record.response_id] = _answer(run, turns, before)
+        earlier = _answered(turns, before)
         yield replace(run, earlier=earlier) if earlier else run
 
 
-def _calls(run: Run) -> Iterator[EarlierCall]:
-    for index, turn in enumerate(run.turns(Counter())):
-        for number, call in enumerate((part for part in turn.parts if isinstance(part, Call)), 1):
-            yield EarlierCall(unit_id(run.key, index, call_part(number)), call.name, call.call_id)
+def _answer(run: Run, turns: list[Turn], before: _Answer | None) -> _Answer | None:
+    """The answer that a run ends with; the one before when the run calls nothing."""
+    calls: list[EarlierCall] = []
+    by_id: dict[str, list[EarlierCall]] = {}
+    for index, turn in enumerate(turns):
+        for number, part in enumerate((part for part in turn.parts if isinstance(part, Call)), 1):
+            call = EarlierCall(unit_id(run.key, index, call_part(number)), part.name, part.call_id)
+            calls.append(call)
+            if call.call_id is not None:
+                by_id.setdefault(call.call_id, []).append(call)
+    return _Answer(tuple(calls), by_id, before) if calls else before
+
+
+def _answered(turns: list[Turn], before: _Answer | None) -> tuple[EarlierCall, ...]:
+    """The earlier calls that the results of a run may answer: of one id the nearest, and those of the nearest answer for results that name none.
+
+    The order depends on the file alone, since the first that fits is taken.
+    """
+    results = [part for turn in turns for part in turn.parts if isinstance(part, Result)]
+    if before is None or not results:
+        return ()
+    wanted = dict.fromkeys(part.call_id for part in results if part.call_id is not None)
+    guesses = any(part.call_id is None for part in results)
+    found: list[EarlierCall] = []
+    answer: _Answer | None = before
+    for _ in range(_MOST_BACK):
+        if answer is None or not wanted:
+            break
+        # The shorter of the two is gone through, so that many results do not meet many answers.
+        fewer, others = (wanted, answer.by_id) if len(wanted) < len(answer.by_id) else (answer.by_id, wanted)
+        for name in [name for name in fewer if name in others]:
+            found += answer.by_id[name]
+            del wanted[name]
+        answer = answer.before
+    guessed = before.calls[:_MOST_GUESSED] if guesses or wanted else ()
+    return tuple(dict.fromkeys([*guessed, *found]))
 
 
 def _runs(path: Path, task: str | None, form: str | None) -> Iterator[tuple[Run, Record | None]]:
-    seen: set[str] = set()
+    seen: dict[str, int] = {}
     number = 0
     for line, document in _documents(path):
         for found in _within(document, line):
@@ -168,7 +237,7 @@ def _runs(path: Path, task: str | None, form: str | None) -> Iterator[tuple[Run,
                 for run in _sharing(found, line, given or _key(found, path.stem, number), seen, form):
                     yield run, None
             else:
-                yield _run(found, _unique(_key(found, path.stem, number), seen), line, form)
+                yield _run(found, unique_key(_key(found, path.stem, number), seen), line, form)
 
 
 def _run(found: JsonValue, key: str, line: int, form: str | None) -> tuple[Run, Record]:
@@ -191,21 +260,22 @@ def _run(found: JsonValue, key: str, line: int, form: str | None) -> tuple[Run, 
     return run, record
 
 
-def _sharing(document: dict[str, JsonValue], line: int, task: str, seen: set[str], form: str | None) -> Iterator[Run]:
+def _sharing(document: dict[str, JsonValue], line: int, task: str, seen: dict[str, int], form: str | None) -> Iterator[Run]:
     """The runs of one task: steps go on from run to run, and a message may name one of an earlier run."""
-    step, known = 0, dict[str, str]()
+    step = 0
+    index_of_names: dict[str, list[tuple[int, str]]] = {}
     runs = document["runs"]
     assert isinstance(runs, list)
     for number, item in enumerate(runs, 1):
         agent = item.get("agent") if isinstance(item, dict) else None
-        key = _unique(clean_id(f"{task}:{agent if isinstance(agent, str) and agent else number}"), seen)
-        run = replace(_run(item, key, line, form)[0], task_id=task, first_step=step, known=dict(known))
+        key = unique_key(clean_id(f"{task}:{agent if isinstance(agent, str) and agent else number}"), seen)
+        run = replace(_run(item, key, line, form)[0], task_id=task, first_step=step, known=NamedBefore(index_of_names, number))
         yield run
         for index, turn in enumerate(run.turns(Counter())):
             step += turn.role == "assistant"
             name = turn.hints.get("id")
             if isinstance(name, str):
-                known[name] = unit_id(key, index, first_part(turn))
+                index_of_names.setdefault(name, []).append((number, unit_id(key, index, first_part(turn))))
 
 
 def _within(document: JsonValue, line: int) -> Iterator[JsonValue]:
@@ -236,13 +306,14 @@ def _key(found: JsonValue, stem: str, number: int) -> str:
     return clean_id(f"{stem}-{number}")
 
 
-def _unique(key: str, seen: set[str]) -> str:
-    """The key, or with ``~2``, ``~3``, … the first that no earlier run has."""
-    name, number = key, 1
+def unique_key(key: str, seen: dict[str, int]) -> str:
+    """The key, or with ``~2``, ``~3``, … the first that no earlier run has. ``seen`` holds the number that each key has come to."""
+    name, number = key, seen.get(key, 1)
     while name in seen:
         number += 1
         name = f"{key}~{number}"
-    seen.add(name)
+    seen[name] = 1
+    seen[key] = number
     return name
 
 

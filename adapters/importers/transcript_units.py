@@ -108,7 +108,8 @@ class _Converter:
     notes: Counter[str] = field(default_factory=Counter[str])
     originals: list[Original] = field(default_factory=list[Original])
     step: int = field(init=False)
-    known: dict[str, str] = field(init=False)
+    known: dict[str, str] = field(default_factory=dict[str, str])
+    """Unit ids by the ids of the run's own messages; those of earlier runs stay with the run, which all of a task share."""
     calls: Matching[_Made] = field(default_factory=Matching["_Made"])
     answered_by_next: list[str] = field(default_factory=list[str])
     """What the assistant's next turn answers: results and user turns since its last."""
@@ -116,7 +117,6 @@ class _Converter:
 
     def __post_init__(self) -> None:
         self.step = self.run.first_step
-        self.known = dict(self.run.known)
         for call in self.run.earlier:
             self._called(call.unit, call.name, call.call_id)
 
@@ -260,7 +260,7 @@ class _Converter:
             return []
         if not isinstance(names, list) or len(names) > MAX_HINTED:
             raise self._refused(turn.index, f"has a wrong {name}")
-        targets = [self.known.get(target) if isinstance(target, str) else None for target in names]
+        targets = [self.known.get(target) or self.run.known.get(target) if isinstance(target, str) else None for target in names]
         if None in targets:
             raise self._refused(turn.index, f"names in {name} a message that does not come before it")
         return [Relation(target_id=target, edge_type=edge_type) for target in dict.fromkeys(targets) if target is not None]

@@ -24,6 +24,7 @@ from adapters.transcripts.fields import (
     list_of,
     media_type_of,
     objects_in,
+    odd_media_type,
     short,
     text_of,
     when,
@@ -226,15 +227,17 @@ class _Reading:
 def file_of(block: Message) -> File:
     """The file of an image or document block."""
     source = block.get("source")
+    told = field_of(source, "media_type")
     kind: FileKind = "image" if block.get("type") == "image" else "file"
     match text_of(source, "type"):
         case "base64":
-            media_type = media_type_of(field_of(source, "media_type"), OCTETS)
-            return file_from(kind, None, data=text_of(source, "data") or "", media_type=media_type, name=block.get("title"))
+            media_type, odd = media_type_of(told, OCTETS), odd_media_type(told)
+            return file_from(kind, None, data=text_of(source, "data") or "", media_type=media_type, name=block.get("title"), retyped=odd)
         case "text":
             text = text_of(source, "data") or ""
             name = short(block.get("title"), "") or None
-            return File("file", media_type_of(field_of(source, "media_type"), _PLAIN_TEXT), data=text.encode("utf-8", "replace"), name=name)
+            data = text.encode("utf-8", "replace")
+            return File("file", media_type_of(told, _PLAIN_TEXT), data=data, name=name, retyped=odd_media_type(told))
         case "content":
             inner = field_of(source, "content")
             texts = [inner] if isinstance(inner, str) else [text_of(item, "text") or "" for item in objects_in(inner)]

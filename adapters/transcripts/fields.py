@@ -18,6 +18,7 @@ from pydantic_core import PydanticCustomError
 
 from adapters.importers.json_literals import NumberAsWritten, decode, depth, encode
 from adapters.transcripts.model import File, FileKind, Message
+from graph.model.attachments import MEDIA_TYPE, UNKNOWN_MEDIA_TYPE
 from graph.model.base import MAX_SHORT_TEXT_CHARACTERS, check_id
 from graph.model.content import MAX_CONTENT_BYTES
 from graph.model.units import MAX_ARGUMENT_BYTES, MAX_ARGUMENT_LEVELS
@@ -30,10 +31,8 @@ NOTE_PART: Final = "a part of a kind that is not known was left out"
 NOTE_OPAQUE: Final = "reasoning, signatures or results that only their vendor can read were left out"
 NOTE_NAIVE: Final = "a time without an offset was left out"
 
-OCTETS: Final = "application/octet-stream"
+OCTETS: Final = UNKNOWN_MEDIA_TYPE
 _DATA_URI: Final = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[^;,]{1,64}){0,4}?(;base64)?,", re.IGNORECASE)
-_MEDIA_TYPE: Final = re.compile(r"[\w.+-]+/[\w.+-]+")
-_MAX_MEDIA_TYPE: Final = 128
 _PLAIN: Final = re.compile(r"[\w.+-]{1,40}")
 _UNSAFE: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _URL_ALPHABET: Final = str.maketrans("-_", "+/")
@@ -126,11 +125,16 @@ def when(message: Message, notes: Counter[str]) -> datetime | None:
 
 
 def media_type_of(value: JsonValue, default: str | None = None) -> str | None:
-    """A media type without its parameters; the default for what is none."""
+    """A media type without its parameters; the default for what is none that the store of originals takes."""
     if not isinstance(value, str):
         return default
     plain = value.partition(";")[0].strip()
-    return plain if len(plain) <= _MAX_MEDIA_TYPE and _MEDIA_TYPE.fullmatch(plain) else default
+    return plain if MEDIA_TYPE.fullmatch(plain) else default
+
+
+def odd_media_type(value: JsonValue) -> bool:
+    """Whether a media type was told that is none."""
+    return isinstance(value, str) and bool(value.strip()) and media_type_of(value) is None
 
 
 def kind_of(media_type: str | None, default: FileKind = "file") -> FileKind:
@@ -168,6 +172,7 @@ def file_from(
     media_type: str | None = None,
     file_id: JsonValue = None,
     name: JsonValue = None,
+    retyped: bool = False,
 ) -> File:
     """A file from a ``data:`` URI or an address, from base64, or from an id in a vendor's store. A media type decides its kind."""
     named = short(name, "") or None
@@ -175,9 +180,9 @@ def file_from(
         rest = place[found.end() :]
         raw = bytes_of(rest) if found[2] else rest.encode("utf-8", "replace")
         kept = media_type_of(found[1], media_type) or OCTETS
-        return File(kind_of(kept, kind), kept, data=raw, name=named)
+        return File(kind_of(kept, kind), kept, data=raw, name=named, retyped=odd_media_type(found[1]))
     if data is not None:
-        return File(kind_of(media_type, kind), media_type or OCTETS, data=bytes_of(data), name=named)
+        return File(kind_of(media_type, kind), media_type or OCTETS, data=bytes_of(data), name=named, retyped=retyped)
     kind = kind_of(media_type, kind)
     if place is not None:
         return File(kind, media_type, uri=_UNSAFE.sub("\ufffd", place), name=named)

@@ -24,6 +24,7 @@ from adapters.transcripts.fields import (
     list_of,
     media_type_of,
     objects_in,
+    odd_media_type,
     short,
     text_of,
     when,
@@ -210,10 +211,12 @@ def file_of(part: Message) -> File:
     """The file of a part with bytes or with an address."""
     inline = field_of(part, "inlineData", "inline_data")
     place = inline if inline is not None else field_of(part, "fileData", "file_data")
-    media_type = media_type_of(field_of(place, "mimeType", "mime_type"), None if inline is None else OCTETS)
+    told = field_of(place, "mimeType", "mime_type")
+    media_type = media_type_of(told, None if inline is None else OCTETS)
     name = field_of(place, "displayName", "display_name")
     if inline is not None:
-        return file_from("file", None, data=text_of(inline, "data") or "", media_type=media_type, name=name)
+        odd = odd_media_type(told)
+        return file_from("file", None, data=text_of(inline, "data") or "", media_type=media_type, name=name, retyped=odd)
     return file_from("file", text_of(place, "fileUri", "file_uri"), media_type=media_type, name=name)
 
 

@@ -43,6 +43,8 @@ class File:
     uri: str | None = None
     file_id: str | None = None
     name: str | None = None
+    retyped: bool = field(default=False, compare=False)
+    """Its media type was told, but is none that a store takes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from adapters.transcripts.fields import (
     left_out,
     list_of,
     media_type_of,
+    odd_media_type,
     short,
     text_of,
     when,
@@ -282,6 +283,8 @@ def file_of(part: Message) -> File:
     inner = part.get("image_url") or part.get("input_audio") or part.get("file") or part.get("image") or part
     place = inner if isinstance(inner, str) else text_of(inner, "url", "file_url", "file_data")
     form = text_of(inner, "format")
-    media_type = media_type_of(f"{kind}/{form}") if form is not None else None
+    told = f"{kind}/{form}" if form is not None else None
+    media_type, odd = media_type_of(told), odd_media_type(told)
     name = field_of(inner, "filename")
-    return file_from(kind, place, data=text_of(inner, "data"), media_type=media_type, file_id=field_of(inner, "file_id"), name=name)
+    data, file_id = text_of(inner, "data"), field_of(inner, "file_id")
+    return file_from(kind, place, data=data, media_type=media_type, file_id=file_id, name=name, retyped=odd)

@@ -32,7 +32,7 @@ def show_tree(answer: ContextAnswer) -> None:
     """The subgraph: each unit below the one by which it was reached, with the reason."""
     tokens = answer.consumption.tokens
     spent = f"{output.count(tokens.value)} of {output.count(answer.receipt.budget_tokens)} tokens ({tokens.method}, {tokens.tokenizer})"
-    tree = Tree(Text.assemble((f"{len(answer.units)} units", "bold"), f"  {spent}"), guide_style="dim")
+    tree = Tree(Text.assemble((output.number_of(len(answer.units), "unit"), "bold"), f"  {spent}"), guide_style="dim")
     branches: dict[str, Tree] = {}
     chosen = {unit.id: unit for unit in answer.units}
     pending = list(answer.units)
@@ -85,7 +85,7 @@ def show_left_out(answer: ContextAnswer) -> None:
     """What was seen and not chosen, and why."""
     receipt = answer.receipt
     if not receipt.left_out_counts:
-        output.out.print(Text(f"Nothing was left out of {receipt.candidates} candidates.", style="dim"))
+        output.out.print(Text(f"Nothing was left out of {output.number_of(receipt.candidates, 'candidate')}.", style="dim"))
         return
     counts = ", ".join(f"{number} {reason}" for reason, number in sorted(receipt.left_out_counts.items()))
     output.out.print(Text(f"left out: {counts}", style="bold"))

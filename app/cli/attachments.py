@@ -7,8 +7,9 @@ import hashlib
 import mimetypes
 import secrets
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -19,8 +20,8 @@ from app.cli import options, output
 from app.cli.access import Target, opened
 from app.client import LastroClient
 from app.registry.registry import Credential
-from graph.model.attachments import UNKNOWN_MEDIA_TYPE, StoredAttachment, check_digest, check_media_type
-from graph.model.errors import CommandRefused
+from graph.model.attachments import DIGEST, UNKNOWN_MEDIA_TYPE, StoredAttachment, check_media_type
+from graph.model.errors import CommandRefused, InvalidField
 
 PIECE = 1024 * 1024
 """Bytes read at once."""
@@ -85,7 +86,11 @@ def get(
     as_json: options.Json = False,
 ) -> None:
     """Read an original that some unit which you see names. A file is written whole or not at all."""
-    check_digest(sha256)
+    if DIGEST.fullmatch(sha256) is None:
+        raise InvalidField(
+            "A SHA-256 has 64 hex digits, in lower case; this is none, or a part of one.",
+            hint="`lastro units show UNIT --json` has the whole of it under attachments.",
+        ).at(field="SHA256")
     if out is None and as_json:
         raise CommandRefused("--json tells what was written, so --out is needed.", hint="Add --out FILE.")
     if out is None and sys.stdout.isatty():
@@ -136,9 +141,11 @@ async def _pieces(file: Path) -> AsyncIterator[bytes]:
 async def _to_output(pieces: AsyncIterator[bytes]) -> int:
     size = 0
     async for piece in pieces:
-        sys.stdout.buffer.write(piece)
+        with _writing("Standard output"):
+            sys.stdout.buffer.write(piece)
         size += len(piece)
-    sys.stdout.buffer.flush()
+    with _writing("Standard output"):
+        sys.stdout.buffer.flush()
     return size
 
 
@@ -147,11 +154,44 @@ async def _to_file(pieces: AsyncIterator[bytes], out: Path) -> int:
     beside = out.with_name(f".{out.name}.{secrets.token_hex(4)}")
     size = 0
     try:
-        with beside.open("xb") as file:
+        # Unbuffered, so that nothing is left to be written when the file is closed, where a full disk would be noticed too late.
+        with _writing("The file of --out"):
+            file = beside.open("xb", buffering=0)
+        with file:
             async for piece in pieces:
-                file.write(piece)
+                with _writing("The file of --out"):
+                    _write_all(file, piece)
                 size += len(piece)
-        beside.replace(out)
+        with _writing("The file of --out"):
+            beside.replace(out)
     finally:
-        beside.unlink(missing_ok=True)
+        # Where it could not be made it cannot be removed either, and that was said already.
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
     return size
+
+
+def _write_all(file: FileIO, piece: bytes) -> None:
+    """An unbuffered file may take a part at a time."""
+    rest = memoryview(piece)
+    while rest:
+        rest = rest[file.write(rest) :]
+
+
+@contextmanager
+def _writing(what: str) -> Generator[None]:
+    """Only around what writes: what goes wrong with reading the original is another error, though it may be of the same type.
+
+    Raises:
+        CommandRefused: it cannot be written.
+        BrokenPipeError: the reader of standard output has gone, which is no error of this command.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as failure:
+        raise CommandRefused(
+            f"{what} cannot be written: {failure.strerror or type(failure).__name__}.",
+            hint="Check that its folder exists, may be written to and has room.",
+        ) from None

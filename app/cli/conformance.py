@@ -17,6 +17,7 @@ from adapters.profile import Attention, Family, Framing, Profile, TokenizerRule,
 from adapters.registry import AdapterRegistry
 from adapters.tokenizers import Tokenizers
 from app.cli import options, output
+from app.settings import load_settings
 from graph.model.errors import CommandRefused, UnknownModel
 
 EXAMPLES = "Examples:  lastro conformance gpt-5.2   |   lastro conformance --adapter my_package.my_model:builder   |   lastro conformance my-model --adapter my_package:family --json"
@@ -65,8 +66,14 @@ def conformance(
 def _registered(model: str, tokenizers: Tokenizers) -> Subject:
     """The adapter that the service would use; each time from a registry of its own, with the same key."""
     key = secrets.token_bytes(32)
-    AdapterRegistry(key, tokenizers=tokenizers).for_model(model)
-    return Subject(lambda: AdapterRegistry(key, tokenizers=tokenizers).for_model(model), model, tokenizers)
+    # The operator's own profiles too, and refused where the service would not start with them.
+    profiles = load_settings().profiles
+
+    def made() -> Adapter:
+        return AdapterRegistry(key, tokenizers=tokenizers, profiles=profiles).for_model(model)
+
+    made()
+    return Subject(made, model, tokenizers)
 
 
 def _given(name: str, model: str | None, tokenizers: Tokenizers) -> Subject:
@@ -87,7 +94,9 @@ def _given(name: str, model: str | None, tokenizers: Tokenizers) -> Subject:
             if model is not None:
                 # A builder may be of a family that is not installed; it is then tested with no vendor's numbers.
                 with contextlib.suppress(UnknownModel):
-                    profile = AdapterRegistry(tools.fence_key, tokenizers=tokenizers).for_model(model).profile
+                    profile = (
+                        AdapterRegistry(tools.fence_key, tokenizers=tokenizers, profiles=load_settings().profiles).for_model(model).profile
+                    )
             return Subject(lambda: cast("Builder", target)(profile, tools), model or ANY_MODEL, tokenizers)
         family = target() if parameters == 0 else None
         if not isinstance(family, Family):
@@ -107,12 +116,29 @@ def _adapter(make: Builder, profile: Profile, tools: Toolbox) -> Adapter:
 
 
 def _imported(name: str) -> Any:
+    """What a name of the form package.module:name stands for.
+
+    Raises:
+        CommandRefused: it has another form, or the module cannot be imported, or has no such name.
+    """
     module, _, attribute = name.partition(":")
-    try:
-        return getattr(importlib.import_module(module), attribute)
-    except (ImportError, AttributeError, ValueError):
+    if not attribute or not all(part.isidentifier() for part in module.split(".")):
         raise CommandRefused(
-            "What --adapter names cannot be imported.", hint="Write it as package.module:name, with the package installed or on PYTHONPATH."
+            "--adapter has another form than package.module:name.", hint="For example: --adapter my_package.my_model:builder"
+        )
+    try:
+        found = importlib.import_module(module)
+    except ImportError as failure:
+        # The module that is missing may be one that the named one needs.
+        missing = f": there is no module {failure.name}" if isinstance(failure, ModuleNotFoundError) and failure.name else ""
+        raise CommandRefused(
+            f"The module of --adapter cannot be imported{missing}.", hint="Install its package, or put its folder on PYTHONPATH."
+        ) from None
+    try:
+        return getattr(found, attribute)
+    except AttributeError:
+        raise CommandRefused(
+            "The module of --adapter has nothing of that name.", hint="After the colon stands a builder, a Family, or a function of one."
         ) from None
 
 

@@ -30,6 +30,12 @@ def context(
     step: Annotated[int | None, typer.Option(help="For this step of --task; later steps are left out.", show_default=False)] = None,
     unit: Annotated[str | None, typer.Option(help="Around this unit.", show_default=False)] = None,
     session: Annotated[str | None, typer.Option(help="Of this session: what is hot, then the rest.", show_default=False)] = None,
+    from_session: Annotated[
+        str | None,
+        typer.Option(
+            help="Session that it is asked from, such as the agent's own: whose tool calls --tool-pairs tells.", show_default=False
+        ),
+    ] = None,
     topic: Annotated[
         str | None,
         typer.Option(help="About this: a question, some words, an identifier; alone or with one of the others.", show_default=False),
@@ -67,7 +73,7 @@ def context(
     as_json: options.Json = False,
 ) -> None:
     """Answer a context query: the units that matter, what they cost, and why the others were left out."""
-    target = Target(url, key, engine, data, tenant, agent)
+    target = Target(url, key, engine, data, tenant, agent, from_session)
     if payload and model is None:
         raise CommandRefused("--payload needs a model.", hint="Add --model, or set LASTRO_MODEL.")
     asked = {
@@ -100,8 +106,18 @@ def context(
         output.print_json(answer)
     else:
         show_answer(answer)
-        if not answer.units and not answer.receipt.candidates:
-            output.err.print(f"Nothing is stored there for this caller ({target.place}). `lastro units list` shows what is.", markup=False)
+        if nothing_stored(answer):
+            say_nothing_stored(target)
+
+
+def nothing_stored(answer: ContextAnswer) -> bool:
+    """Whether nothing was there to choose from, as opposed to nothing that fits."""
+    return not answer.units and not answer.receipt.candidates
+
+
+def say_nothing_stored(target: Target) -> None:
+    """Says where was looked, which may not be where the caller meant."""
+    output.err.print(f"Nothing is stored there for this caller ({target.place}). `lastro units list` shows what is.", markup=False)
 
 
 def query_of(asked: dict[str, Any]) -> ContextQuery:

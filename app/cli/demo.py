@@ -116,7 +116,11 @@ async def _demo(file: Path | None, step: int | None, budget: int, keep: Path | N
 
 
 def _show(task: str, step: int, budget: int, report: ImportReport, answers: list[ContextAnswer]) -> None:
-    output.out.print(Rule(f"task {task}: {report.written} units from {report.runs} runs, what matters for step {step} in {budget} tokens"))
+    output.out.print(
+        Rule(
+            f"task {task}: {report.written} units from {output.number_of(report.runs, 'run')}, what matters for step {step} in {budget} tokens"
+        )
+    )
     first = answers[0]
     show_tree(first)
     show_left_out(first)
@@ -145,7 +149,7 @@ def _payload_panel(answer: ContextAnswer) -> Panel:
     return Panel(
         Text("\n".join(output.printable(line) for line in shown)),
         title=f"{answer.rendered.model} · {answer.rendered.api}",
-        subtitle=f"{len(answer.units)} units · {cost}",
+        subtitle=f"{output.number_of(len(answer.units), 'unit')} · {cost}",
     )
 
 

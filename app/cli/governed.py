@@ -17,7 +17,7 @@ from app.cli.access import Target, opened
 from app.client import LastroClient
 from app.registry.registry import Credential
 from graph.model.base import Timestamp, as_domain_error
-from graph.model.errors import CommandRefused, Forbidden, NotFound
+from graph.model.errors import CommandRefused, Forbidden, InvalidField, NaiveTimestamp, NotFound
 from graph.model.quota import SubjectType, UsageQuery
 from graph.model.scope import AuthorizedScope
 
@@ -121,4 +121,9 @@ def moment(text: str | None, option: str) -> datetime | None:
     try:
         return _TIME.validate_python(text)
     except ValidationError as failure:
-        raise as_domain_error(failure).at(field=option) from None
+        error = as_domain_error(failure)
+        if not isinstance(error, NaiveTimestamp):
+            error = InvalidField(
+                f"{option} is not a time.", hint="A time is RFC 3339, such as 2026-03-04T08:06:07Z, or how long ago, such as 7d."
+            )
+        raise error.at(field=option) from None

@@ -46,7 +46,9 @@ def import_(
         task_bar = bar.add_task("importing", total=None, visible=not as_json)
 
         def on_progress(progress: Progress) -> None:
-            bar.update(task_bar, completed=progress.done, total=progress.total or None, description=f"{progress.units} units")
+            bar.update(
+                task_bar, completed=progress.done, total=progress.total or None, description=output.number_of(progress.units, "unit")
+            )
 
         async def work() -> ImportReport:
             async with operations(target) as door:
@@ -75,9 +77,10 @@ def import_(
             }
         )
         return
-    output.out.print(f"{report.written} written, {report.unchanged} unchanged, {report.batches} batches ({report.format})", markup=False)
+    batches = output.number_of(report.batches, "batch", "batches")
+    output.out.print(f"{report.written} written, {report.unchanged} unchanged, {batches} ({report.format})", markup=False)
     if report.originals:
-        output.out.print(f"{report.originals} files in the attachment store", markup=False)
+        output.out.print(f"{output.number_of(report.originals, 'file')} in the attachment store", markup=False)
     for note, times in report.notes.items():
         output.err.print(f"  {times} x {note}", markup=False)
     if report.task_ids:

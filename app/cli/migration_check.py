@@ -9,12 +9,14 @@ from typing import Annotated
 
 import orjson
 import typer
+from rich.padding import Padding
+from rich.text import Text
 
 from adapters.tool_definitions import CODES, Note, ToolDefinition
 from adapters.tool_definitions.forms import read_tools
 from app.cli import options, output
 from app.cli.access import Target, operations
-from app.cli.context import COLD_DEADLINE_MS, query_of
+from app.cli.context import COLD_DEADLINE_MS, nothing_stored, query_of, say_nothing_stored
 from app.migration_check import MigrationCheck, ModelView, compare
 from graph.model.answer import ContextAnswer
 from graph.model.errors import CommandRefused
@@ -50,6 +52,11 @@ def migrate_check(
     as_json: options.Json = False,
 ) -> None:
     """Ask for the same context for two models: what each costs, how it is ordered, and what cannot be said. Nothing is changed or indexed anew."""
+    if task is None and unit is None and session is None and topic is None:
+        raise CommandRefused(
+            "One of --task, --unit, --session and --topic is needed.",
+            hint="Say what the context is about, for example --task incident-4711.",
+        )
     target = Target(url, key, engine, data, tenant, agent)
     definitions, unread = _tools(tools) if tools is not None else ([], [])
     asked = {"task_id": task, "step": step, "unit_id": unit, "session_id": session, "topic": topic, "budget_tokens": budget}
@@ -68,7 +75,15 @@ def migrate_check(
     if as_json:
         output.print_json({**check.model_dump(mode="json"), "tools_not_read": [note.model_dump(mode="json") for note in unread]})
         return
-    _show(check, unread)
+    if nothing_stored(first) and nothing_stored(second):
+        say_nothing_stored(target)
+    else:
+        _show(check)
+    # What becomes of the tools does not depend on what is stored.
+    for side in (check.before, check.after):
+        _show_notes(side)
+    for note in unread:
+        _wrapped(f"{note.place}: {CODES[note.code]}", indent=0)
 
 
 def _tools(path: Path) -> tuple[list[ToolDefinition], list[Note]]:
@@ -85,7 +100,7 @@ def _tools(path: Path) -> tuple[list[ToolDefinition], list[Note]]:
     return found.tools, found.notes
 
 
-def _show(check: MigrationCheck, unread: list[Note]) -> None:
+def _show(check: MigrationCheck) -> None:
     one, other = check.before, check.after
     rows: list[tuple[str, object, object]] = [
         ("API", one.api, other.api),
@@ -100,16 +115,13 @@ def _show(check: MigrationCheck, unread: list[Note]) -> None:
         rows.append(("tools, tokens", output.count(one.tools.tokens), output.count(other.tools.tokens)))
     output.table(["", one.model, other.model], rows)
     output.out.print(
-        f"\n{other.model} takes {check.tokens_ratio:g} times the tokens; {check.moved} units stand elsewhere, "
-        f"{len(check.only_before)} are no longer told, {len(check.only_after)} are new.\n",
+        f"\n{other.model} takes {check.tokens_ratio:g} times the tokens. Units: {check.moved} at another place, "
+        f"{len(check.only_before)} no longer told, {len(check.only_after)} new.\n",
         markup=False,
     )
-    numbered = enumerate(zip_longest(one.order, other.order, fillvalue=""), 1)
-    output.table(["place", one.model, other.model], [(place, *ids) for place, ids in numbered], right=[0])
-    for side in (one, other):
-        _show_notes(side)
-    for note in unread:
-        output.out.print(f"{note.place}: {CODES[note.code]}", markup=False, soft_wrap=True)
+    if one.order or other.order:
+        numbered = enumerate(zip_longest(one.order, other.order, fillvalue=""), 1)
+        output.table(["place", one.model, other.model], [(place, *ids) for place, ids in numbered], right=[0])
 
 
 def _bounds(side: ModelView) -> str:
@@ -121,11 +133,18 @@ def _counted(side: ModelView) -> str:
 
 
 def _show_notes(side: ModelView) -> None:
-    tools = side.tools.notes if side.tools is not None else []
-    lines = [*side.notes, *(f"tools{note.place}: {CODES[note.code]}" for note in tools)]
+    lines = list(side.notes)
+    if side.tools is not None:
+        lines += [f"The tool {given} is called {name}." for name, given in side.tools.names.items()]
+        lines += [f"tools{note.place}: {CODES[note.code]}" for note in side.tools.notes]
     if lines:
         output.out.print(f"\n{side.model}:", style="bold", markup=False)
     for line in lines[:MOST_NOTES_SHOWN]:
-        output.out.print(f"  {output.printable(line)}", markup=False, soft_wrap=True)
+        _wrapped(output.printable(line))
     if len(lines) > MOST_NOTES_SHOWN:
         output.out.print(f"  and {len(lines) - MOST_NOTES_SHOWN} more; --json has all of them.", markup=False)
+
+
+def _wrapped(line: str, indent: int = 2) -> None:
+    """A line of prose that keeps its indent where it goes on."""
+    output.out.print(Padding(Text(line, overflow="fold"), (0, 0, 0, indent)))

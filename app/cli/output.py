@@ -116,3 +116,8 @@ def print_error(error: LastroError, *, as_json: bool) -> None:
 def count(tokens: int) -> str:
     """A number of tokens for people."""
     return f"{tokens:,}".replace(",", " ")
+
+
+def number_of(number: int, one: str, many: str | None = None) -> str:
+    """A number and what it is of: ``1 unit``, ``2 units``; ``many`` where it is not ``one`` with an s."""
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from pathlib import Path
@@ -111,8 +112,17 @@ def _request(raw: str) -> dict[str, Any] | None:
     """The request when the text is one: a JSON object with messages, contents or input. Other JSON is a text."""
     if not raw.lstrip().startswith("{"):
         return None
+    outside: list[str] = []
+
+    def number(literal: str) -> float:
+        value = float(literal)
+        if not math.isfinite(value):
+            outside.append(literal)
+        return value
+
     try:
-        found: object = json.loads(raw)
+        # Python takes NaN, Infinity and 1e999, which no vendor does. In a text that is no request they are just words.
+        found: object = json.loads(raw, parse_constant=number, parse_float=number)
     except RecursionError:
         raise InvalidJson from None
     except ValueError:
@@ -120,7 +130,11 @@ def _request(raw: str) -> dict[str, Any] | None:
     if not isinstance(found, dict):
         return None
     request = cast("dict[str, Any]", found)
-    return request if _FORMS & request.keys() else None
+    if not _FORMS & request.keys():
+        return None
+    if outside:
+        raise InvalidJson("The request holds a number that JSON does not have: NaN, Infinity, or one too large.")
+    return request
 
 
 def _print(model: str, counted: CountedRequest, check: token_checks.TokenCheck | None) -> None:

@@ -15,6 +15,8 @@ from graph.model.candidates import Candidate
 from graph.model.query import ToolPairs
 from graph.unit_rows import StoredUnit
 
+NO_SESSION = "No session was named (Lastro-Session, or the query's session_id), so tool calls are told as evidence."
+
 
 @dataclass(frozen=True, slots=True)
 class Presented:
@@ -51,7 +53,10 @@ def present(plan: Plan, selection: Selection, tokenizers: Tokenizers) -> Present
             )
         )
         if result.tokens.value <= plan.query.budget_tokens or not chosen:
-            return Presented(tuple(chosen), tuple(left_out), result.rendered, result.tokens)
+            rendered = result.rendered
+            if plan.query.tool_pairs is ToolPairs.NATIVE and plan.session_id is None:
+                rendered = rendered.model_copy(update={"notes": [*rendered.notes, NO_SESSION]})
+            return Presented(tuple(chosen), tuple(left_out), rendered, result.tokens)
         last = chosen[-1].pick
         left_out[:0] = [
             LeftOut(id=item.stored.unit.id, reason=LeftOutReason.BUDGET, tokens=item.tokens) for item in chosen if item.pick == last

@@ -10,6 +10,8 @@ import pytest
 from api.wire import CLAUDE, GPT, ask, call, inquire, of_all_sessions, refused, result, send, stored
 from conftest import unit
 
+from app.router.rendering import NO_SESSION
+
 TASK = "task-1"
 
 
@@ -55,8 +57,13 @@ def test_calls_of_the_callers_own_session_are_told_natively_when_that_is_asked(t
 
 
 def test_without_a_session_nothing_is_the_callers_own(task: httpx2.Client) -> None:
-    told = rendered(of_all_sessions(task), tool_pairs="native")
-    assert [message["role"] for message in told["payload"]["messages"]] == ["developer", "user", "user"]
+    assert NO_SESSION not in rendered(task, tool_pairs="native")["notes"]
+    everywhere = of_all_sessions(task)
+    answer = ask(everywhere, task_id=TASK, question="What next?", model=GPT, tool_pairs="native")
+    assert [message["role"] for message in answer["rendered"]["payload"]["messages"]] == ["developer", "user", "user"]
+    assert NO_SESSION in answer["rendered"]["notes"]
+    assert NO_SESSION in answer["receipt"]["notes"]
+    assert NO_SESSION not in rendered(everywhere)["notes"]
 
 
 @pytest.mark.parametrize("pairs", ["fenced", "native"])

@@ -12,14 +12,20 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cli.command_line import lastro
 from conftest import edge, unit
 from rich.cells import cell_len
+
+from app.bootstrap import Lastro
+from app.settings import Settings
+from graph.model.errors import EngineFolderInUse
 
 LASTRO = Path(sys.executable).with_name("lastro")
 INCIDENT = Path(__file__).parents[2] / "app" / "demo" / "incident.json"
@@ -236,6 +242,32 @@ def test_a_second_owner_of_the_folder_is_refused_with_a_hint(remote: Shell, loca
     assert "LASTRO_URL" in " ".join(other.stderr.split())
     assert "Traceback" not in other.stderr
     assert remote("units", "list", "--json").returncode == 0, "the owner goes on"
+
+
+def test_the_doctor_tells_all_that_needs_no_database(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """With LASTRO_URL set it does not say to set it, and a fault of a profiles file is not one of the database."""
+    opened: list[Settings] = []
+
+    @asynccontextmanager
+    async def in_use(settings: Settings, *, warm_up: bool) -> AsyncGenerator[Lastro]:
+        assert not warm_up
+        opened.append(settings)
+        raise EngineFolderInUse
+        yield
+
+    monkeypatch.setattr("app.cli.doctor.running", in_use)
+    (tmp_path / "ours.toml").write_text("extends = 'no-such-family'\n[[profiles]]\n")
+    place = {"LASTRO_URL": "http://127.0.0.1:9/", "LASTRO_KEY": "k", "LASTRO_DATA": str(tmp_path / "data")}
+    for environment in (place, {**place, "LASTRO_PROFILES": str(tmp_path)}):
+        checks = {row["check"]: row for row in told_in_json(lastro("doctor", "--json", **environment), 1)["checks"]}
+        assert checks["database"]["state"] == "bad"
+        assert "stop the service" in checks["database"]["found"]
+        assert "http://127.0.0.1:9/readyz" in checks["database"]["found"]
+        assert "set LASTRO_URL" not in checks["database"]["found"]
+        assert any(name.startswith("model gpt/") for name in checks)
+        assert ("profiles" in checks) is ("LASTRO_PROFILES" in environment)
+    assert (checks["profiles"]["state"], "ours.toml" in checks["profiles"]["found"]) == ("bad", True)
+    assert len(opened) == 2, "the store is looked at all the same"
 
 
 def test_keys_are_managed_through_the_service(remote: Shell) -> None:

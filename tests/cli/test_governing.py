@@ -78,7 +78,11 @@ def test_usage_as_table_json_and_csv(service: Service, tenant: str, remote: dict
     read = list(csv.DictReader(io.StringIO(lastro("usage", "--csv", **remote).stdout)))
     assert [(row["subject_id"], row["units"]) for row in read] == [(row["subject_id"], str(row["units"])) for row in rows]
     assert told(lastro("usage", "--csv", "--json", **remote), 2)["error"]["code"] == "command_refused"
-    assert told(lastro("usage", "--since", "yesterday", "--json", **remote), 2)["error"]["code"] == "invalid_field"
+    for wrong in (("usage", "--since"), ("ledger", "--from")):
+        error = told(lastro(*wrong, "yesterday", "--json", **remote), 2)["error"]
+        assert (error["code"], error["where"]["field"]) == ("invalid_field", wrong[1])
+        assert "RFC 3339" in error["hint"]
+        assert "7d" in error["hint"]
 
 
 def test_the_trail_as_table_json_and_file(tenant: str, remote: dict[str, str], tmp_path: Path) -> None:

@@ -65,7 +65,37 @@ def test_both_models_are_told_the_same_and_each_has_its_costs(remote: dict[str, 
     assert shown.returncode == 0, shown.stderr
     assert "u8" in shown.stdout
     assert "times the tokens" in shown.stdout
-    assert [line for line in shown.stdout.splitlines() if line.startswith(("API", "tokens", "1", "2")) and cell_len(line) > 80] == []
+    assert [line for line in shown.stdout.splitlines() if cell_len(line) > 80] == []
+    assert before["tools"]["names"] == dict.fromkeys(before["tools"]["names"], "ferry.times")
+    (name,) = before["tools"]["names"]
+    assert f"  The tool ferry.times is called {name}." in shown.stdout
+
+
+def test_where_nothing_is_stored_no_empty_table_is_shown(remote: dict[str, str], tmp_path: Path) -> None:
+    tools = tmp_path / "tools.json"
+    tools.write_text(json.dumps(TOOLS))
+    asked = ("migrate-check", "gpt-5.2", "claude-opus-4-8", "--task", "nosuch")
+    done = lastro(*asked, **remote)
+    assert done.returncode == 0
+    assert "Nothing is stored there for this caller" in done.stderr
+    assert "times the tokens" not in done.stdout
+    assert "place" not in done.stdout
+    assert "is called" in lastro(*asked, "--tools", str(tools), **remote).stdout, "tools can be compared all the same"
+
+
+def test_without_anything_to_ask_about_it_says_what_is_needed() -> None:
+    done = lastro("migrate-check", "gpt-5.2", "gpt-4o", "--json", LASTRO_URL="http://127.0.0.1:9", LASTRO_KEY="k")
+    error = json.loads(done.stdout)["error"]
+    assert (done.returncode, error["title"]) == (2, "One of --task, --unit, --session and --topic is needed.")
+
+
+def test_a_context_is_asked_from_a_session(remote: dict[str, str]) -> None:
+    asked = ("context", "--task", "t", "--model", "gpt-5.2", "--tool-pairs", "native", "--deadline-ms", "20000", "--payload")
+    roles = [
+        {message["role"] for message in json.loads(lastro(*asked, *more, **remote).stdout)["messages"]}
+        for more in ((), ("--from-session", "s"))
+    ]
+    assert ["tool" in told for told in roles] == [False, True]
 
 
 def test_a_smaller_budget_says_which_are_no_longer_told(remote: dict[str, str]) -> None:

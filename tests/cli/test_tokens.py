@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import threading
 from collections.abc import Iterator
@@ -52,6 +53,8 @@ def vendor() -> Iterator[Vendor]:
             self.send_response(told.status)
             if 300 <= told.status < 400:
                 self.send_header("location", "https://example.test/elsewhere")
+            if told.answer.startswith(b"\x1f\x8b"):
+                self.send_header("content-encoding", "gzip")
             self.send_header("content-length", str(len(told.answer)))
             self.end_headers()
             self.wfile.write(told.answer)
@@ -111,6 +114,10 @@ def test_notes_say_what_was_guessed_and_cannot_drive_the_terminal() -> None:
         (["-", "--model", "abacus-1"], "hello", UnknownModel),
         (["-", "--model", "gpt-5.2"], b"\xff\xfe", LoneSurrogate),
         (["-", "--model", "gpt-5.2"], '{"messages":' + "[" * 100_000, InvalidJson),
+        (["-", "--model", "gpt-5.2"], '{"messages": [], "temperature": NaN}', InvalidJson),
+        (["-", "--model", "gpt-5.2", "--verify"], '{"input": "x", "temperature": -Infinity}', InvalidJson),
+        (["-", "--model", "claude-opus-4-8"], '{"messages": [], "temperature": 1e999}', InvalidJson),
+        (["-", "--model", "claude-opus-4-8", "--verify"], '{"messages": [], "a":' + "[" * 300 + "]" * 300 + "}", InvalidJson),
         (["-", "--model", "gpt-5.2"], b"x" * (64 * 1024 * 1024 + 1), BodyTooLarge),
     ],
 )
@@ -187,6 +194,12 @@ def test_the_vendor_is_asked_and_the_difference_kept(
         (200, b'{"input_tokens": true}', Unavailable),
         (200, b'{"input_tokens": -1}', Unavailable),
         (200, b"[" * 100_000, Unavailable),
+        (200, b'{"input_tokens": 100000000000000000000000000000000}', Unavailable),
+        (200, b'{"input_tokens": 1' + b"0" * 5_000 + b"}", Unavailable),
+        (200, b'{"input_tokens": 1.0}', Unavailable),
+        (200, b'{"input_tokens": NaN}', Unavailable),
+        (200, b'{"input_tokens": 5}' + b" " * 1_000_000, Unavailable),
+        (200, gzip.compress(b'{"input_tokens": 5}' + b" " * 1_000_000), Unavailable),
     ],
 )
 def test_a_vendor_that_refuses_or_talks_nonsense(vendor: Vendor, status: int, answer: bytes, error: type[Exception]) -> None:
@@ -201,6 +214,29 @@ def test_a_vendor_that_refuses_or_talks_nonsense(vendor: Vendor, status: int, an
 def test_a_key_is_sent_over_tls_or_not_at_all(address: str) -> None:
     with pytest.raises(CommandRefused):
         vendor_tokens("anthropic.messages", "m", CLAUDE, {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": address})
+
+
+@pytest.mark.parametrize("key", ["sk-secret\n", "sk-secr\u00e9t", "sk secret", "sk-\udce9secret", "sk-\x00secret"])
+def test_a_key_that_cannot_be_one_is_told_and_not_repeated(vendor: Vendor, key: str) -> None:
+    with pytest.raises(CommandRefused) as refused:
+        vendor_tokens("anthropic.messages", "m", CLAUDE, {"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": vendor.address})
+    assert "ANTHROPIC_API_KEY" in refused.value.hint
+    assert "sk" not in f"{refused.value.message} {refused.value.hint}"
+    assert refused.value.__cause__ is None
+    assert vendor.asked == []
+
+
+@pytest.mark.parametrize(("odd", "error"), [(float("nan"), InvalidJson), ("\ud800", LoneSurrogate)])
+def test_what_json_cannot_hold_is_not_sent(vendor: Vendor, odd: object, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        vendor_tokens("anthropic.messages", "m", {"messages": [odd]}, {"ANTHROPIC_API_KEY": KEY, "ANTHROPIC_BASE_URL": vendor.address})
+    with pytest.raises(LoneSurrogate):
+        vendor_tokens("google.generate_content", "\ud800", GEMINI, {"GEMINI_API_KEY": KEY, "GOOGLE_GEMINI_BASE_URL": vendor.address})
+    assert vendor.asked == []
+
+
+def test_nan_in_a_text_is_a_word() -> None:
+    assert lastro("-", "--model", "gpt-5.2", given='{"a": NaN}').exit_code == 0
 
 
 def test_without_a_key_or_a_counter_nothing_is_asked() -> None:

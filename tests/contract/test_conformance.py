@@ -6,6 +6,7 @@ import importlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from contract.broken_adapters import broken
@@ -24,7 +25,7 @@ from adapters.registry import AdapterRegistry
 from adapters.tokenizers import Tokenizers
 from app.cli.main import app
 from graph.model.answer import CountMethod
-from graph.model.errors import CommandRefused, UnknownModel
+from graph.model.errors import CommandRefused, SettingsInvalid, UnknownModel
 
 TOKENIZERS = Tokenizers(ctok=False)
 FAMILIES = built_in_families()
@@ -276,3 +277,36 @@ def test_the_command_says_what_failed_where(words: list[str], code: int, model: 
 def test_what_is_no_adapter_is_refused(words: list[str]) -> None:
     done = CliRunner().invoke(app, ["conformance", *words])
     assert isinstance(done.exception, CommandRefused | UnknownModel), done.exception
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ("nocolon", "another form"),
+        ("os:", "another form"),
+        ("..os:path", "another form"),
+        ("nopkg.mod:x", "there is no module nopkg"),
+        ("json:nothing", "nothing of that name"),
+    ],
+)
+def test_what_is_wrong_with_a_name_is_told_apart(named: str, said: str) -> None:
+    done = CliRunner().invoke(app, ["conformance", "--adapter", named])
+    assert isinstance(done.exception, CommandRefused)
+    assert said in done.exception.message
+
+
+def test_the_command_knows_the_operators_profiles(tmp_path: Path) -> None:
+    profile = """
+        extends = "openai-compatible"
+        [[profiles]]
+        name = "Our own model"
+        patterns = ['our-model-.*']
+    """
+    (tmp_path / "ours.toml").write_text(profile)
+    environment = {"LASTRO_PROFILES": str(tmp_path)}
+    for words in (["openai-compatible/our-model-7"], ["openai-compatible/our-model-7", "--adapter", "adapters.gpt_chat:GptChat"]):
+        done = CliRunner().invoke(app, ["conformance", *words, "--json"], env=environment)
+        assert json.loads(done.stdout)["profile"] == "Our own model"
+    (tmp_path / "ours.toml").write_text(profile.replace("patterns", "paterns"))
+    refused = CliRunner().invoke(app, ["conformance", "gpt-4o", "--json"], env=environment)
+    assert isinstance(refused.exception, SettingsInvalid), "as the service that would not start with it"

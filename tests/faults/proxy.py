@@ -71,9 +71,11 @@ class Proxy:
         await self._cut()
 
     async def _cut(self) -> None:
-        for writer in list(self._open):
+        cut = set(self._open)
+        for writer in cut:
             writer.transport.abort()
-        while self._open:  # noqa: ASYNC110 (each pump takes its own away; an event would say no more)
+        # Not those that were opened meanwhile: the service connects anew at once.
+        while cut & self._open:  # noqa: ASYNC110 (each pump takes its own away; an event would say no more)
             await asyncio.sleep(0.01)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -14,11 +14,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from adapters.importers.spoken import NOTE_MEDIA_TYPE
 from app import importing
+from app.client import LastroClient
 from app.importing import Checkpoint, ImportReport, import_file
 from app.operations import Operations
-from graph.model.attachments import StoredAttachment
-from graph.model.errors import AttachmentTooLarge, CycleInBatch, DatabaseUnavailable, ImportRefused, TargetNotFound, UnitConflict
+from graph.model.attachments import StoredAttachment, check_media_type
+from graph.model.errors import (
+    AttachmentTooLarge,
+    CycleInBatch,
+    DatabaseUnavailable,
+    ImportRefused,
+    InvalidField,
+    TargetNotFound,
+    UnitConflict,
+)
 from graph.model.units import ContextUnit, EdgeType, Kind, Relation, WriteResult
 
 REUSED = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=60)
@@ -34,9 +44,11 @@ class Store:
         self.breaks_at = -1
         self.after_storing = False
         self.originals: dict[str, bytes] = {}
+        self.models: list[str | None] = []
         self.most_bytes = 1_000
 
     async def put_attachment(self, sha256: str, media_type: str, body: AsyncIterator[bytes]) -> StoredAttachment:
+        check_media_type(media_type)
         data = b"".join([piece async for piece in body])
         if len(data) > self.most_bytes:
             raise AttachmentTooLarge
@@ -44,7 +56,8 @@ class Store:
         self.originals[sha256] = data
         return StoredAttachment(sha256=sha256, media_type=media_type, bytes=len(data))
 
-    async def write(self, units: Sequence[ContextUnit], *, model: str | None = None) -> WriteResult:  # noqa: ARG002 (the protocol's form)
+    async def write(self, units: Sequence[ContextUnit], *, model: str | None = None) -> WriteResult:
+        self.models.append(model)
         ids = [unit.id for unit in units]
         breaking = len(self.calls) == self.breaks_at
         self.calls.append(ids)
@@ -241,6 +254,58 @@ def test_a_file_that_the_store_does_not_take_is_left_out_and_said(tmp_path: Path
     report = asyncio.run(import_file(cast("Operations", store), exchanges(tmp_path)))
     assert (report.originals, report.notes[importing.TOO_LARGE], store.originals) == (0, 1, {})
     assert len(store.units) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [
+        ("gpt-5.2", "gpt-5.2"),
+        (" gpt-5.2\n", "gpt-5.2"),
+        ("mod\u00e8le", None),
+        ("m\ud800", None),
+        ("m\nx", None),
+        ("m\x00", None),
+        ("m" * 513, None),
+    ],
+)
+def test_a_model_that_no_header_can_hold_is_not_recorded_and_said(tmp_path: Path, name: str, kept: str | None) -> None:
+    file, store = tmp_path / "run.json", Store()
+    file.write_text(json.dumps({"model": name, "messages": [{"role": "user", "content": "Hi"}]}))
+    report = asyncio.run(import_file(cast("Operations", store), file))
+    assert store.models == [kept]
+    assert report.notes == ({} if kept else {importing.MODEL_LEFT_OUT: 1})
+
+
+@pytest.mark.parametrize("name", ["mod\u00e8le", "m\ud800", "m\nx", " m", "m" * 513])
+def test_the_client_says_that_no_header_holds_a_model(name: str) -> None:
+    async def write() -> None:
+        async with LastroClient("http://127.0.0.1:9", "key") as client:
+            await client.write([], model=name)
+
+    with pytest.raises(InvalidField) as refused:
+        asyncio.run(write())
+    assert refused.value.where is not None
+    assert refused.value.where.field == "model"
+
+
+def test_a_file_of_an_odd_media_type_is_kept_as_bytes(tmp_path: Path) -> None:
+    def image(media_type: str) -> dict[str, Any]:
+        return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": "AAAA"}}
+
+    address = {"type": "image_url", "image_url": {"url": f"data:image/{'x' * 100};base64,AAAA"}}
+    inline = {"inlineData": {"mimeType": "image/\u00e9", "data": "AAAA"}}
+    texts = [f"image/{'x' * 64}", f"{'x' * 65}/png", "image/\u00e9", "a/b/c; x", "image", "\ud800/x"]
+    documents: list[Any] = [
+        *({"messages": [{"role": "user", "content": [image(text)]}]} for text in texts),
+        {"messages": [{"role": "user", "content": [address]}]},
+        {"contents": [{"role": "user", "parts": [inline]}]},
+    ]
+    for document in documents:
+        store, file = Store(), tmp_path / "run.json"
+        file.write_text(json.dumps(document))
+        report = asyncio.run(import_file(cast("Operations", store), file))
+        assert [each.media_type for unit in store.units.values() for each in unit.attachments] == ["application/octet-stream"], document
+        assert (report.notes[NOTE_MEDIA_TYPE], report.originals) == (1, 1)
 
 
 def test_a_format_that_does_not_fit_or_is_not_known_is_refused_before_anything_is_stored(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from adapters.importers.formats import FORMATS, detect
-from adapters.importers.transcript_files import Run, read_runs
+from adapters.importers.transcript_files import Run, read_runs, unique_key
 from adapters.importers.transcript_units import NOTE_FAILED, Conversion, convert
 from adapters.transcripts.fields import NOTE_OPAQUE
 from adapters.transcripts.forms import FORMS
@@ -426,6 +426,69 @@ def test_an_answer_that_goes_on_from_an_earlier_one_answers_its_calls(tmp_path: 
     assert result.metadata.tool is not None
     assert result.metadata.tool.name == "level"
     assert _causes(alone) == []
+
+
+def _chain(number: int, said: JsonValue, output: list[JsonValue]) -> JsonValue:
+    request: JsonValue = {"input": said, "previous_response_id": f"r{number - 1}"}
+    return {"request": request, "response": {"id": f"r{number}", "object": "response", "output": output}}
+
+
+def _called(name: str, call_id: str | None) -> dict[str, JsonValue]:
+    return {"type": "function_call", "call_id": call_id, "name": name, "arguments": "{}"}
+
+
+def test_a_result_answers_the_nearest_call_of_its_chain(tmp_path: Path) -> None:
+    output: dict[str, JsonValue] = {"type": "function_call_output", "output": "4.5"}
+    path = _written(
+        tmp_path / "x.jsonl",
+        _chain(0, "Dam?", [_called("level", "same"), _called("rain", "far")]),
+        _chain(1, "And?", [_called("level", "same"), _called("wind", "near")]),
+        _chain(2, "And?", []),
+        _chain(3, [{**output, "call_id": "far"}, {**output, "call_id": "same"}, output, {**output, "call_id": "lost"}], []),
+    )
+    units = [convert(run).units for run in read_runs(path)]
+    asked = {unit.id: f"{run} {unit.metadata.tool.call_id}" for run, made in enumerate(units) for unit in made if unit.metadata.tool}
+    assert [asked[_causes(unit)[0]] for unit in units[3][:3]] == ["0 far", "1 same", "1 near"]
+
+
+def test_a_chain_of_answers_holds_each_call_once(tmp_path: Path) -> None:
+    """Counted, since time is no measure on a busy machine: each run has the calls that it answers, however long the chain is."""
+    output: dict[str, JsonValue] = {"type": "function_call_output", "output": "4.5"}
+    lines = [
+        _chain(number, [{**output, "call_id": f"c{number - 1}"}] if number else "Dam?", [_called("level", f"c{number}")])
+        for number in range(300)
+    ]
+    runs = list(read_runs(_written(tmp_path / "x.jsonl", *lines)))
+    assert [len(run.earlier) for run in runs] == [0] + [1] * 299
+    unanswered = [_chain(number, "Go on.", [_called("level", f"c{number}")]) for number in range(300)]
+    assert not any(run.earlier for run in read_runs(_written(tmp_path / "y.jsonl", *unanswered)))
+
+
+def test_runs_of_a_task_share_one_index_and_see_only_what_is_before(tmp_path: Path) -> None:
+    runs: list[JsonValue] = [
+        {"messages": [{"id": "first", "role": "user", "content": "Hi"}, {"id": f"m{number}", "role": "user", "content": "Hi"}]}
+        for number in range(4)
+    ]
+    found = list(read_runs(_written(tmp_path / "x.json", {"task_id": "t", "runs": runs})))
+    assert [sorted(run.known) for run in found] == [[], ["first", "m0"], ["first", "m0", "m1"], ["first", "m0", "m1", "m2"]]
+    assert [run.known.get("first") for run in found] == [None, "t:1:0000:user", "t:2:0000:user", "t:3:0000:user"]
+    assert len({id(vars(run.known)["_index"]) for run in found}) == 1
+
+
+def test_lines_that_repeat_an_id_are_numbered_in_one_step_each() -> None:
+    class Counted(dict[str, int]):
+        looked = 0
+
+        def __contains__(self, key: object) -> bool:
+            self.looked += 1
+            return super().__contains__(key)
+
+    seen = Counted()
+    names = [unique_key(key, seen) for key in ["x~3", *["x"] * 500, "x~3"]]
+    assert names[:5] == ["x~3", "x", "x~2", "x~4", "x~5"]
+    assert names[-1] == "x~3~2"
+    assert len(set(names)) == len(names)
+    assert seen.looked < 3 * len(names)
 
 
 ANY_JSON = st.recursive(
