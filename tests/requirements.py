@@ -71,6 +71,8 @@ KEPT: dict[str, tuple[str, ...]] = {
         "unit/test_transcripts.py",
         "unit/test_vendor_imports.py",
         "cli/test_commands.py::test_a_transcript_of_another_vendor_shows_its_form",
+        "cli/test_import_originals.py",
+        "cli/test_migration_check.py",
     ),
     "A9": ("unit/test_adapters_fence.py", "contract/test_native_pairs.py", "contract/test_vendor_families.py"),
     "A10": ("governance/test_ledger.py", "api/test_cache.py"),

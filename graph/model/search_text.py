@@ -19,6 +19,8 @@ MOST_TERMS = 20_000
 """Terms kept of one text. What is longer than that is found by its beginning."""
 LONGEST_TERM = 64
 """Characters of one term; the rest of a longer one is cut off."""
+LONGEST_RUN = 4 * LONGEST_TERM
+"""Characters of a run without blanks that are looked at, so that what is kept of words stays small."""
 MOST_ASKED = 64
 """Words of a question that are searched for (S7). An index search costs by the term, and engines refuse more than 1,024."""
 SHORT_IDENTIFIER = 4
@@ -85,8 +87,8 @@ class QueryTerms:
 def terms_of(text: str) -> list[str]:
     """The terms of a text in their order, with repetitions, without stop words."""
     found: list[str] = []
-    for word in _words(text):
-        found.extend(word.terms)
+    for match in WORD.finditer(text):
+        found += _terms(match[0][:LONGEST_RUN])
         if len(found) >= MOST_TERMS:
             return found[:MOST_TERMS]
     return found
@@ -94,7 +96,7 @@ def terms_of(text: str) -> list[str]:
 
 def search_text(*parts: str | None) -> str:
     """What the full-text index takes of a unit: the terms of its texts, separated by spaces."""
-    return " ".join(term for part in parts if part for term in terms_of(part))
+    return " ".join([term for part in parts if part for term in terms_of(part)])
 
 
 def query_terms(text: str, most: int = MOST_ASKED) -> QueryTerms:
@@ -145,8 +147,13 @@ def folded(text: str) -> str:
 def _words(text: str) -> Iterator[_Word]:
     """The words of a text that are searched for: no stop words. An identifier gives itself, then its parts."""
     for match in WORD.finditer(text):
-        typed = match[0]
-        yield from _word(typed[: 4 * LONGEST_TERM])
+        yield from _word(match[0][:LONGEST_RUN])
+
+
+@lru_cache(maxsize=50_000)
+def _terms(typed: str) -> tuple[str, ...]:
+    """The terms of one run of characters: one look-up for each word that a unit holds, which most of the time of a write in this process was."""
+    return tuple(term for word in _word(typed) for term in word.terms)
 
 
 @lru_cache(maxsize=50_000)
