@@ -183,7 +183,7 @@ def _wire(settings: Settings, engine: Engine, database: Database, secret: str, t
         most_bytes=settings.max_attachment_bytes,
         orphan_s=settings.attachments_orphan_s,
     )
-    erasure = Erasure(erasure_store, TenantErasureStore(database, audit, tombstones), attachments)
+    erasure = Erasure(erasure_store, TenantErasureStore(database, audit, tombstones), attachments, (meter.forget, ledger.forget))
     leases = LeaseStore(database)
     retention_store = RetentionStore(database, audit, erasure_store)
     retention = RetentionRules(retention_store, attachments)

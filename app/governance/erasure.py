@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 
 from app.attachments.attachments import Attachments
 from graph.erasure_store import ErasureStore
@@ -21,7 +21,11 @@ REQUEST_S = 20.0
 class Erasure:
     """Erases within the scope of who asks."""
 
-    def __init__(self, units: ErasureStore, tenants: TenantErasureStore, attachments: Attachments) -> None:
+    def __init__(
+        self, units: ErasureStore, tenants: TenantErasureStore, attachments: Attachments, forgetting: Sequence[Callable[[str], None]]
+    ) -> None:
+        """``forgetting`` is called with the name of a tenant that is gone, by whoever keeps something of it in memory."""
+        self._forgetting = forgetting
         self._attachments = attachments
         self._units = units
         self._tenants = tenants
@@ -66,6 +70,8 @@ class Erasure:
         await self._attachments.remove_tenant(scope)
         while (progress := await self._tenants.step(scope)) is not None:
             yield ErasureLine(progress=progress)
+        for forget in self._forgetting:
+            forget(scope.tenant_id)
         certificate = await self._tenants.certificate(scope)
         log.warning("a tenant was erased: %d nodes, certificate %s", sum(certificate.nodes.values()), certificate.sha256)
         yield ErasureLine(certificate=certificate)

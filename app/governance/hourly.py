@@ -80,7 +80,13 @@ class HourlyTotals(Generic[HourKind]):
                 known = await self._write_down(hour, number, deadline_s)
                 if not known or (number < self._hour and not hour.fresh):
                     # What was counted for a tenant that is gone must not come back in one that takes its name.
-                    del self._hours[owner, number]
+                    self._hours.pop((owner, number), None)
+
+    def forget(self, tenant_id: str) -> None:
+        """The tenant was erased: what was counted for it, also what is written down already, must not come back in one that takes its name."""
+        for owner, number in list(self._hours):
+            if owner == tenant_id:
+                del self._hours[owner, number]
 
     async def _write_down(self, hour: HourKind, number: int, deadline_s: float) -> bool:
         """Whether the tenant is still there."""

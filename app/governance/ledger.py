@@ -74,6 +74,7 @@ class BudgetLedger:
         self._totals = HourlyTotals(store.record, _Hour)
         self._deleted_at = 0
         self.flush = self._totals.flush
+        self.forget = self._totals.forget
         self.job = Background("writing the ledger down", self._work, FLUSH_S, at_end=self.flush)
 
     def note(self, scope: AuthorizedScope, item: LedgerItem) -> None:

@@ -18,6 +18,7 @@ class UsageMeter:
     def __init__(self, store: QuotaStore) -> None:
         self._totals = HourlyTotals(store.record, Hour[Subject, Counts])
         self.flush = self._totals.flush
+        self.forget = self._totals.forget
         self.job = Background("writing usage down", self.flush, FLUSH_S, at_end=self.flush)
 
     def note(

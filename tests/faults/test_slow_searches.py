@@ -31,7 +31,12 @@ def known(client: httpx2.Client, stranger: httpx2.Client) -> httpx2.Client:
             unit("b", "Beside it.", task_id="t", task_step=2, relations=[edge("a")]),
         )
     # Warm, so that what is late is late for its own sake.
-    for query in ({"topic": "quibble"}, {"topic": "quibble", "task_id": "t"}, {"task_id": "t", "step": 2}):
+    for query in (
+        {"topic": "quibble"},
+        {"topic": "quibble", "task_id": "t"},
+        {"task_id": "t", "step": 2},
+        {"task_id": "t", "step": 2, "strategy": "recency"},
+    ):
         assert send(client, "/v1/context", {**query, "deadline_ms": 20_000}).status_code == 200
     return client
 
