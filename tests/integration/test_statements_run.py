@@ -406,6 +406,9 @@ def doomed(service: Service, prompt: Prompt) -> tuple[str, str]:
                 unit("shell"),
                 unit("left", relations=[edge("shell")]),
             )
+        # What the background job would do to the sessions, in the middle of a comparison.
+        scope = service.lastro.registry.local(tenant, "operator")
+        service.run(service.lastro.tier_store.settle(scope, "s", TierLimits(hot_units=100, warm_units=100)))
         for text in (
             "CREATE (e:Event {tenant_id: $tenant, id: $tenant, event_order: $tenant + ' 1'}) RETURN e",
             "CREATE (e:Erasure {tenant_id: $tenant, id: $tenant}) RETURN e",
