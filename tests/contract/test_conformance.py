@@ -30,7 +30,19 @@ from graph.model.errors import CommandRefused, SettingsInvalid, UnknownModel
 TOKENIZERS = Tokenizers(ctok=False)
 FAMILIES = built_in_families()
 APIS = [(family, api) for family in FAMILIES for api in (family.main_api, *family.apis)]
-PROFILES = [(family, api, profile) for family, api in APIS for profile in (*family.profiles, family.default)]
+NUMBERS = {"name", "patterns", "window"}
+"""What of a profile changes no payload: two that differ in these alone are one to the kit, which takes seconds for each."""
+PROFILES = list(
+    {
+        (api.api, profile.model_dump_json(exclude=NUMBERS | {"framing", "attention"}), str(profile.attention.instructions_at_both_ends)): (
+            family,
+            api,
+            profile,
+        )
+        for family, api in APIS
+        for profile in (*family.profiles, family.default)
+    }.values()
+)
 MODEL = "gpt-4o"
 
 
