@@ -16,6 +16,7 @@ from adapters.compose import CLOSING, POLICY, Composed
 from adapters.family_adapter import FamilyAdapter, Said, TextCount
 from adapters.pairs import NativePair
 from adapters.passages import Passage
+from adapters.tokenizers import Tally
 from graph.model.answer import CountMethod
 
 API = "anthropic.messages"
@@ -62,15 +63,14 @@ class ClaudeMessages(FamilyAdapter):
         passages = [*system, *evidence, *closing, *question, *self.pair_passages(composed.pairs)]
         return Said(payload, passages, frame, uncertain + BLOCK_UNCERTAIN * (len(evidence) - 1))
 
-    def count_texts(self, passages: Sequence[Passage], units: int, tallied: TextCount) -> TextCount:
-        """By ctok where it is installed and quick enough, else ``tallied``, which is from o200k_base."""
-        del units
+    def count_texts(self, passages: Sequence[Passage], tallies: Sequence[Tally], tallied: TextCount) -> TextCount:
+        """By ctok where it is installed and quick enough, else from o200k_base."""
         rule = self.profile.tokenizer
-        if rule.ctok is None or sum(len(passage.text) for passage in passages) > CTOK_MOST_CHARACTERS:
-            return tallied
-        count = self.tools.tokenizers.claude()
-        if count is None:
-            return tallied
+        short = rule.ctok is not None and sum(len(passage.text) for passage in passages) <= CTOK_MOST_CHARACTERS
+        count = self.tools.tokenizers.claude() if short else None
+        if count is None or rule.ctok is None:
+            # Of the class itself: a dataclass with slots is made anew, so that a bare super() would not know it.
+            return FamilyAdapter.count_texts(self, passages, tallies, tallied)
         value = sum(count(passage.text, rule.ctok) - self.profile.framing.request for passage in passages if passage.text)
         low, high = math.floor(value * (1 - rule.ctok_error)), math.ceil(value * (1 + rule.ctok_error))
         return TextCount(value, low, high, CountMethod.CALIBRATED, f"ctok {rule.ctok}")

@@ -11,12 +11,14 @@ from typing import Any, ClassVar
 
 from adapters.base import RenderRequest, RenderResult, Toolbox
 from adapters.compose import CLOSING, POLICY, SEPARATOR_TOKENS, Composed, compose, longest_frame
+from adapters.counting.rules import text_rule
+from adapters.counting.weights import UNUSUAL_ERROR, relative_error, weigh
 from adapters.fence import well_formed
 from adapters.headers import header_of_candidate
 from adapters.pairs import NativePair, call_texts
 from adapters.passages import Passage, joined, whole
 from adapters.profile import Profile
-from adapters.tokenizers import Counter
+from adapters.tokenizers import Counter, Tally
 from graph.model.answer import CountMethod, Rendered, TokenCount, TokenParts
 from graph.model.candidates import Candidate
 from graph.model.units import ContextUnit, Kind
@@ -82,7 +84,7 @@ class FamilyAdapter(ABC):
             and native.metadata.tool is not None
             and self.profile.pairs is not None
         ):
-            texts = sum(count(text) + SEPARATOR_TOKENS for text in call_texts(native))
+            texts = sum(count(text) + SEPARATOR_TOKENS for text in call_texts(native, self.profile.pairs))
             tokens = max(tokens, math.ceil(texts * rule.factor) + self.profile.pairs.tokens)
         return tokens
 
@@ -126,17 +128,28 @@ class FamilyAdapter(ABC):
 
     def pair_passages(self, pairs: Sequence[NativePair]) -> list[Passage]:
         """The texts of native pairs, for counting."""
-        return [text for pair in pairs for text in (pair.text, Passage(pair.name), whole(pair.arguments_text), pair.output)]
+        rules = self.profile.pairs
+        before = rules.result_names if rules is not None else None
+        named = [Passage(before.format(name=pair.name)) for pair in pairs] if before is not None else []
+        return [*(text for pair in pairs for text in (pair.text, Passage(pair.name), whole(pair.arguments_text), pair.output)), *named]
 
     def pair_frame(self, pairs: Sequence[NativePair]) -> tuple[int, int]:
         """Tokens around the texts of native pairs, and by how many these may be off."""
         rules = self.profile.pairs
         return (0, 0) if rules is None else (rules.tokens * len(pairs), rules.uncertain * len(pairs))
 
-    def count_texts(self, passages: Sequence[Passage], units: int, tallied: TextCount) -> TextCount:
-        """Where a family has a better way to count texts than its profile's tokenizer, that; else ``tallied`` as it is."""
-        del passages, units
-        return tallied
+    def count_texts(self, passages: Sequence[Passage], tallies: Sequence[Tally], tallied: TextCount) -> TextCount:
+        """``tallied`` as it is, or by the rule that counts whole requests for these models, where the profile names one."""
+        if self.profile.tokenizer.count_as is None or self.counter.method is CountMethod.ESTIMATE:
+            return tallied
+        rule = text_rule(self.profile.tokenizer.count_as)
+        weighed = [weigh(rule, tally.total, passage.text) for passage, tally in zip(passages, tallies, strict=True) if passage.text]
+        value = sum(each.value for each in weighed)
+        error = relative_error(rule, value, len(set[str]().union(*(passage.text.split() for passage in passages))))
+        if not all(each.usual for each in weighed):
+            error = max(error, UNUSUAL_ERROR)
+        told = f"{self.counter.name}, weighted"
+        return TextCount(math.ceil(value), math.floor(value * (1 - error)), math.ceil(value * (1 + error)), CountMethod.CALIBRATED, told)
 
     def _count(self, said: Said, composed: Composed) -> TokenCount:
         rule = self.profile.tokenizer
@@ -157,7 +170,7 @@ class FamilyAdapter(ABC):
         )
         counted = self.count_texts(
             said.passages,
-            units,
+            tallies,
             TextCount(
                 value=math.ceil(total * rule.factor),
                 low=math.floor(math.floor(sum(tally.low for tally in tallies) * rule.factor) * (1 - error)),

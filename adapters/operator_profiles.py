@@ -22,9 +22,10 @@ from typing import Any
 
 from pydantic import Field, ValidationError
 
+from adapters.counting.rules import text_rule
 from adapters.profile import Family, Profile
 from graph.model.base import Model
-from graph.model.errors import SettingsInvalid
+from graph.model.errors import SettingsInvalid, UnknownModel
 
 MOST_BYTES = 1_000_000
 """Of a file; the largest of ours has some 15 kB."""
@@ -64,6 +65,8 @@ def with_profiles(families: Sequence[Family], folder: Path) -> list[Family]:
         except ValidationError as failure:
             where = sorted({".".join(str(part) for part in error["loc"]) for error in failure.errors(include_input=False)})
             raise SettingsInvalid(f"The profiles file {path.name} has fields that cannot be used: {', '.join(where)}.") from None
+        except UnknownModel:
+            raise SettingsInvalid(f"The profiles file {path.name} counts as a model that no rule knows.") from None
         except re.error:
             raise SettingsInvalid(f"The profiles file {path.name} has a pattern that is no regular expression.") from None
     return [*added.values(), *known.values()]
@@ -90,8 +93,11 @@ def _completed(raw: dict[str, Any], family: Family) -> Profile:
 
 
 def _compile(family: Family) -> None:
-    """Raises ``re.error`` when one of the family's patterns is none."""
+    """Raises ``re.error`` when one of the family's patterns is none, ``UnknownModel`` when it counts as a model that no rule knows."""
     ours = [pattern for profile in family.profiles for pattern in profile.patterns]
     rules = [profile.pairs.name_pattern for profile in (*family.profiles, family.default) if profile.pairs is not None]
     for pattern in (family.recognise, family.strip or "", *(each for api in family.apis for each in api.only), *ours, *rules):
         re.compile(pattern, re.ASCII)
+    for profile in (*family.profiles, family.default):
+        if profile.tokenizer.count_as is not None:
+            text_rule(profile.tokenizer.count_as)

@@ -158,7 +158,7 @@ def as_json(value: JsonValue) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def call_texts(call: ContextUnit) -> list[str]:
+def call_texts(call: ContextUnit, rules: PairRules) -> list[str]:
     """The texts that a call costs at most in a native pair, for counting beforehand; its mark in the header of its result is one of them."""
     tool = call.metadata.tool
     assert tool is not None
@@ -167,6 +167,7 @@ def call_texts(call: ContextUnit) -> list[str]:
         _text(call).text,
         as_json(arguments) if arguments is not None else "",
         well_formed(tool.name),
+        (rules.result_names or "").format(name=well_formed(tool.name)),
         f"_{'0' * 8} | answers {field(call.id)}",
     ]
 

@@ -67,8 +67,19 @@ class TokenizerRule(Model):
     )
     ctok: str | None = None
     ctok_error: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    count_as: str | None = Field(
+        default=None,
+        description="Model whose rule in `adapters/counting` counts what is rendered, nearer than `factor`, which then serves before that.",
+    )
     confidence: Confidence
     source: str
+
+    @property
+    def told(self) -> str:
+        """The tokenizer in words: the encoding, weighted or times its factor."""
+        if self.count_as is not None:
+            return f"{self.encoding}, weighted"
+        return self.encoding if self.factor == 1 else f"{self.encoding} x {self.factor:g}"
 
     def error(self, units: int) -> float:
         """Relative p95 error for a context of so many units: from ``error_one`` at 1 in a straight line to ``error_many`` at 20 (a judgement)."""
@@ -110,7 +121,8 @@ class PairRules(Model):
 
     ``name_pattern`` is what a tool's whole name must match, ``name_most`` and ``id_most`` are lengths in characters. ``reasoning`` says
     whether a turn with a call must carry ``reasoning_content``; ``signature`` is what stands in for the signature of a thought that the
-    vendor did not sign. ``tokens`` is what a call and its result cost beside their texts, ``uncertain`` by how much that may be off.
+    vendor did not sign. ``result_names`` is what the vendor puts before a result, with ``{name}`` for the tool's. ``tokens`` is what a call and
+    its result cost beside all these texts, ``uncertain`` by how much that may be off.
     """
 
     name_pattern: str
@@ -119,6 +131,7 @@ class PairRules(Model):
     reasoning: bool = False
     signature: str | None = None
     needs_definitions: bool = Field(default=False, description="Whether a request with calls must define the tools that they call.")
+    result_names: str | None = None
     tokens: Annotated[int, Field(ge=0)]
     uncertain: Annotated[int, Field(ge=0)]
     confidence: Confidence

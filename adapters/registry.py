@@ -115,7 +115,7 @@ class AdapterRegistry:
                         profile=profile.name,
                         patterns=tuple(profile.patterns) or (f"{family.prefix}/…" if family.prefix is not None else family.recognise,),
                         api=", ".join(each.api for each in (family.main_api, *family.apis)),
-                        tokenizer=rule.encoding if rule.factor == 1 else f"{rule.encoding} x {rule.factor:g}",
+                        tokenizer=rule.told,
                         tokenizer_source=status.source,
                         method=worst,
                         window_tokens=profile.window_tokens,

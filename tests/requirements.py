@@ -61,6 +61,8 @@ KEPT: dict[str, tuple[str, ...]] = {
     "A5": (
         "unit/test_adapters_tokenizers.py",
         "unit/test_token_counting.py",
+        "unit/test_token_weights.py",
+        "contract/test_counts_agree.py",
         "cli/test_tokens.py",
         "contract/test_adapters.py",
         "api/test_answers.py",

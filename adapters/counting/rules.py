@@ -13,6 +13,7 @@ from pydantic import Field
 
 from adapters.profile import Confidence
 from graph.model.base import Model
+from graph.model.errors import UnknownModel
 
 Share = Annotated[float, Field(ge=0, lt=1)]
 
@@ -217,6 +218,15 @@ def _family(told: dict[str, Any]) -> CountingFamily:
         if like is not None:
             rule["text"] = texts[like] | rule["text"]
     return CountingFamily.model_validate(told)
+
+
+@lru_cache(maxsize=64)
+def text_rule(model: str) -> TextRule:
+    """How texts are counted for a model. Raises UnknownModel for one of no family."""
+    found = rule_for(model)
+    if found is None:
+        raise UnknownModel
+    return found.rule.text
 
 
 def rule_for(model: str) -> FoundRule | None:

@@ -10,7 +10,8 @@ from itertools import islice
 from typing import Literal, NamedTuple
 
 from adapters.counter import Counter
-from adapters.counting.rules import Feature, TextRule
+from adapters.counting.rules import TextRule
+from adapters.counting.weights import UNUSUAL_ERROR, relative_error, weigh
 from adapters.fence import well_formed
 from adapters.tokenizers import Tokenizers
 from graph.model.answer import CountMethod, TokenCount, TokenParts
@@ -20,36 +21,8 @@ Part = Literal["content", "framing", "tools"]
 CTOK_MOST_CHARACTERS = 400_000
 """Longer texts are counted by the weights: ctok took 4 ms for 1,000 characters at most (measured), so this is about a second."""
 
-_TOKENS_PER_NEW_WORD = 6
-"""Distinct words stand for so many tokens of varied text: a judgement."""
 _MOST_WORDS = 10_000
 _WORD = re.compile(r"\w{1,40}")
-
-_FEW_TOKENS = 60
-"""Below so many tokens a text has the error of one document."""
-
-_DIGITS = re.compile(r"[0-9]+")
-
-
-def _matches(pattern: str) -> Callable[[str], int]:
-    compiled = re.compile(pattern)
-    return lambda text: len(compiled.findall(text))
-
-
-_FEATURES: dict[Feature, Callable[[str], int]] = {
-    "digits": lambda text: sum(map(len, _DIGITS.findall(text))),
-    "numbers": lambda text: len(_DIGITS.findall(text)),
-    "punctuation": _matches(r"[^\w\s]"),
-    "capitals": _matches(r"[A-Z]"),
-    "beyond_ascii": _matches(r"[^\x00-\x7f]"),
-    "marks_together": _matches(r"[^\w\s]{2,}"),
-    "inner_capitals": _matches(r"[a-z][A-Z]"),
-    "middle_words": _matches(r"(?<![A-Za-z])[A-Za-z]{6,8}(?![A-Za-z])"),
-    "long_words": _matches(r"[A-Za-z]{9,}"),
-    "joined": _matches(r"[A-Za-z0-9][_\-/.][A-Za-z0-9]"),
-    "spaces": lambda text: text.count(" "),
-    "lines": lambda text: text.count("\n"),
-}
 
 
 class Counted(NamedTuple):
@@ -80,6 +53,9 @@ class Sum:
     """Texts whose tokens are not the model's own: their error is known for the sum, not for each."""
     _counter: Counter | None = None
     _words: set[str] = field(default_factory=set[str])
+    _usual: bool = True
+    _weighed: bool = False
+    """Whether some text was counted by weights: one that is too long for ctok is, also where that is installed."""
 
     @property
     def counter(self) -> Counter:
@@ -124,12 +100,11 @@ class Sum:
             exact = max(ctok(text, self.rule.ctok or "") - self.rule.frame, 0)
             return Counted(exact, exact, exact)
         tally = self.counter.tally(text, ())
-        return Counted(*(self._weighted(tokens, text) for tokens in (tally.total, tally.low, tally.high)))
-
-    def _weighted(self, tokens: int, text: str) -> float:
-        weights = self.rule.weights
-        beside = sum(weights[name] * feature(text) for name, feature in _FEATURES.items() if name in weights)
-        return max(weights.get("tokens", 1) * tokens + beside, 1)
+        self._weighed = True
+        value, usual = weigh(self.rule, tally.total, text)
+        self._usual = self._usual and usual
+        weight = self.rule.weights.get("tokens", 1)
+        return Counted(value, value - weight * (tally.total - tally.low), value + weight * (tally.high - tally.total))
 
     def fixed(self, part: Part, tokens: float, slack: float = 0) -> None:
         """Add what the vendor puts there; ``slack`` is by how many tokens that may be off, which makes it calibrated."""
@@ -169,13 +144,10 @@ class Sum:
         )
 
     def _error(self) -> float:
-        """What says the same again and again has the error of one short document, however long it is."""
-        rule = self.rule
-        if self._ctok() is not None:
-            return rule.ctok_error
-        tokens = max(min(self._text.value, _TOKENS_PER_NEW_WORD * len(self._words)), 1)
-        share = math.log(tokens / _FEW_TOKENS) / math.log(rule.many / _FEW_TOKENS)
-        return rule.error_one + (rule.error_many - rule.error_one) * min(max(share, 0), 1)
+        if not self._weighed:
+            return self.rule.ctok_error
+        error = relative_error(self.rule, self._text.value, len(self._words))
+        return error if self._usual else max(error, UNUSUAL_ERROR)
 
     def _ctok(self) -> Callable[[str, str], int] | None:
         return self.tokenizers.claude() if self.rule.ctok is not None else None

@@ -68,7 +68,7 @@ async def _arriving(request: Request) -> AsyncIterator[bytes]:
 async def read_attachment(request: Request, sha256: str) -> Response:
     """The original of an attachment. Compared with its digest before the first byte is sent.
 
-    Not found unless the caller sees a unit that names it, whose own agent (or an admin) stored it.
+    Not found unless the caller sees a unit that names it, whose own agent stored it.
     """
     scope = await scope_of(request, Action.READ_UNITS)
     lastro = lastro_of(request)

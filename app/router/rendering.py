@@ -29,11 +29,11 @@ class Presented:
 
 
 def present(plan: Plan, selection: Selection, tokenizers: Tokenizers) -> Presented:
-    """Render the selection; while the payload counts more than the budget, the last pick goes.
+    """Render the selection; while the payload counts more than the budget, the last picks go, as many as the excess takes.
 
-    Selection adds upper estimates, so this seldom takes more than one round.
+    Selection adds upper estimates where the model's tokenizer is public, and there this seldom takes more than one round.
     """
-    chosen = list(selection.chosen)
+    chosen: list[Chosen] = list(selection.chosen)
     left_out = list(selection.left_out)
     if plan.adapter is None or not plan.query.render:
         return Presented(tuple(chosen), tuple(left_out), None, _neutral_count(chosen, tokenizers))
@@ -57,11 +57,13 @@ def present(plan: Plan, selection: Selection, tokenizers: Tokenizers) -> Present
             if plan.query.tool_pairs is ToolPairs.NATIVE and plan.session_id is None:
                 rendered = rendered.model_copy(update={"notes": [*rendered.notes, NO_SESSION]})
             return Presented(tuple(chosen), tuple(left_out), rendered, result.tokens)
-        last = chosen[-1].pick
-        left_out[:0] = [
-            LeftOut(id=item.stored.unit.id, reason=LeftOutReason.BUDGET, tokens=item.tokens) for item in chosen if item.pick == last
-        ]
-        chosen = [item for item in chosen if item.pick != last]
+        excess = result.tokens.value - plan.query.budget_tokens
+        while chosen and excess > 0:
+            last = chosen[-1].pick
+            gone = [item for item in chosen if item.pick == last]
+            left_out[:0] = [LeftOut(id=item.stored.unit.id, reason=LeftOutReason.BUDGET, tokens=item.tokens) for item in gone]
+            chosen = [item for item in chosen if item.pick != last]
+            excess -= sum(item.tokens for item in gone)
 
 
 def costs(plan: Plan, units: Mapping[str, StoredUnit]) -> Callable[[Candidate], int]:

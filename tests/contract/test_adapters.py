@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
@@ -259,7 +258,11 @@ def test_what_selection_reckons_with_is_enough_and_not_much_more(texts: list[str
     adapter = REGISTRY.for_model(model)
     reckoned = adapter.base_tokens("Why?") + sum(adapter.unit_tokens(candidate(each)) for each in units)
     value = render(model, items_of(*units), "Why?").tokens.value
-    assert value <= reckoned <= value * 1.12 + 20
+    if model in CLAUDE:
+        # Before a text is read nobody knows of its accents and numbers, which cost Claude most; what was reckoned too low is mended by leaving out.
+        assert value / 1.6 - 20 <= reckoned <= value * 1.35 + 20
+    else:
+        assert value <= reckoned <= value * 1.12 + 20
     history = replace(candidate(unit("u")), superseded_by=("u-2",))
     assert adapter.unit_tokens(history) > adapter.unit_tokens(candidate(unit("u")))
 
@@ -281,12 +284,19 @@ def test_without_ranks_an_answer_is_still_given_with_an_estimate(model: str) -> 
     assert blind.parts.content + blind.parts.framing == blind.value
 
 
-def test_claudes_bounds_are_the_measured_errors() -> None:
-    texts = ["What was found."] * 20
-    count = render("claude-opus-4-6", items_of(*(unit(f"u-{n}", text) for n, text in enumerate(texts)))).tokens
-    frame, uncertain = 11, 8
-    text = count.value - frame
-    assert count.tokenizer == "o200k_base x 1.21"
-    assert count.high == math.ceil(text * 1.032) + frame + uncertain
-    assert count.low == pytest.approx(text * 0.968 + frame - uncertain, abs=2)  # the value is rounded up, the bound down
+# Counted once by ctok 1.3 with version 4.6 and 4.8: the texts of the payload below, each as a user message less its frame, and 4 of the system.
+BY_CTOK = {"claude-opus-4-6": 1_309, "claude-opus-4-8": 1_541}
+
+
+@pytest.mark.parametrize(("model", "true"), BY_CTOK.items())
+def test_claudes_count_is_near_what_its_own_tokenizer_gives_and_its_bounds_hold_that(model: str, true: int) -> None:
+    """In Portuguese too, for which a factor on the tokens of o200k_base was a tenth to a fifth too low (measured on paragraphs)."""
+    texts = [
+        f"A configuração número {n} não é válida: a conexão com o serviço de órgãos públicos caiu às {n}h, e ninguém a restabeleceu até amanhã."
+        for n in range(20)
+    ]
+    count = render(model, items_of(*(unit(f"u-{n}", text) for n, text in enumerate(texts)))).tokens
+    assert count.tokenizer == "o200k_base, weighted"
+    assert count.low <= true <= count.high
+    assert count.value == pytest.approx(true, rel=0.08)
     assert isinstance(REGISTRY.tokenizers.for_name("cl100k_base"), RankedCounter)
