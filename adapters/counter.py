@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Protocol
 
 from graph.model.answer import CountMethod
@@ -17,6 +20,16 @@ class Tally:
     within: int
     low: int
     high: int
+
+
+def exact_tally(tokens: Sequence[int], lengths: array[int], spans: Sequence[tuple[int, int]]) -> Tally:
+    """Of a text's token ids; ``lengths`` has the bytes of each token by its id."""
+    total = len(tokens)
+    within = 0
+    if spans:
+        starts = list(accumulate(map(lengths.__getitem__, tokens), initial=0))
+        within = sum(bisect_left(starts, end, hi=total) - bisect_left(starts, start, hi=total) for start, end in spans)
+    return Tally(total, within, total, total)
 
 
 class Counter(Protocol):

@@ -15,16 +15,14 @@ import os
 import re
 import threading
 from array import array
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from adapters import packaged_tokenizers, ranks
-from adapters.counter import Counter, Tally
+from adapters.counter import Counter, Tally, exact_tally
 from adapters.fence import well_formed
 from graph.model.answer import CountMethod
 
@@ -54,13 +52,7 @@ class RankedCounter:
         return len(self.encode(text))
 
     def tally(self, text: str, spans: Sequence[tuple[int, int]]) -> Tally:
-        tokens = self.encode(text)
-        total = len(tokens)
-        within = 0
-        if spans:
-            starts = list(accumulate(map(self.lengths.__getitem__, tokens), initial=0))
-            within = sum(bisect_left(starts, end, hi=total) - bisect_left(starts, start, hi=total) for start, end in spans)
-        return Tally(total, within, total, total)
+        return exact_tally(self.encode(text), self.lengths, spans)
 
 
 @dataclass(frozen=True, slots=True)
