@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from pydantic import JsonValue
 
 from adapters.importers.json_literals import decode
 from adapters.importers.markdown_scalars import FIELD, read_scalar, read_string, split
 from adapters.importers.markdown_writer import FENCE, MAX_DEPTH
 from graph.model import errors
+
+_RULE: Final = re.compile(r"(?:\|-)+\||-(?:\|-)+")
 
 
 def markdown_to_json(text: str) -> JsonValue:
@@ -18,11 +23,16 @@ def markdown_to_json(text: str) -> JsonValue:
         except (ValueError, RecursionError):
             raise _refused(0) from None
     lines = text.split("\n")
-    if lines[0].startswith(("- ", "|")):
+    if lines[0].startswith(("- ", "|")) or _has_rule(lines, 1, 0):
         return _Reader(lines).whole()
     if len(lines) > 1:
         raise _refused(1)
     return read_scalar(text)
+
+
+def _has_rule(lines: list[str], at: int, indent: int) -> bool:
+    """Whether that line is what stands below the names of a table."""
+    return at < len(lines) and not lines[at][:indent].strip() and _RULE.fullmatch(lines[at], indent) is not None
 
 
 def _refused(line: int) -> errors.LastroError:
@@ -46,20 +56,21 @@ class _Reader:
         """A table or a list at this depth."""
         if indent > 2 * MAX_DEPTH + 2 or self.at >= len(self.lines) or self.lines[self.at][:indent].strip():
             raise _refused(self.at)
-        if self.lines[self.at].startswith("|", indent):
+        if _has_rule(self.lines, self.at + 1, indent):
             return self.table(indent)
         fields: dict[str, JsonValue] = {}
         items: list[JsonValue] = []
         while self.at < len(self.lines) and self.lines[self.at].startswith(" " * indent + "- "):
             line = self.lines[self.at][indent + 2 :]
-            field = None if line.startswith(("- ", "|", "[", "{")) else FIELD.match(line)
+            nested = line.startswith("- ") or _has_rule(self.lines, self.at + 1, indent + 2)
+            field = None if nested or line.startswith(("[", "{")) else FIELD.match(line)
             if field is not None:
                 key = read_string(field[1])
                 if key in fields:
                     raise _refused(self.at)
                 self.at += 1
                 fields[key] = read_scalar(field[2]) if field[2] is not None else self.block(indent + 2)
-            elif line.startswith(("- ", "|")):
+            elif nested:
                 self.lines[self.at] = " " * (indent + 2) + line
                 items.append(self.block(indent + 2))
             else:
@@ -71,10 +82,10 @@ class _Reader:
 
     def table(self, indent: int) -> JsonValue:
         names = self.cells(indent)
-        self.at += 1
-        columns = [[read_string(key) for key in split(name, ".")] for name in names]
+        self.at += 1  # past the rule
+        columns = self.columns(names)
         rows: list[tuple[str, dict[str, JsonValue]]] = []
-        while self.at < len(self.lines) and self.lines[self.at].startswith(" " * indent + "|"):
+        while self.at < len(self.lines) and self.lines[self.at].startswith(" " * indent):
             cells = self.cells(indent)
             if len(cells) != len(names):
                 raise _refused(self.at - 1)
@@ -90,6 +101,15 @@ class _Reader:
         for first, row in rows:
             groups.setdefault(first, []).append(row)
         return list(groups.values())
+
+    def columns(self, names: list[str]) -> list[list[str]]:
+        """The keys of each column; what begins with a dot has those of the column before, but for the last."""
+        columns: list[list[str]] = []
+        for name in names:
+            first, *rest = split(name, ".")
+            outer = columns[-1][:-1] if rest and not first and columns else [read_string(first)]
+            columns.append([*outer, *map(read_string, rest)])
+        return columns
 
     def row(self, names: list[str], columns: list[list[str]], cells: list[str]) -> dict[str, JsonValue]:
         row: dict[str, JsonValue] = {}
@@ -111,6 +131,8 @@ class _Reader:
             raise _refused(self.at)
         line = self.lines[self.at][indent:]
         self.at += 1
-        if not (line.startswith("|") and line.endswith("|")) or len(line) == 1:
+        if not line.startswith("|"):
+            return split(line, "|")
+        if not line.endswith("|") or len(line) == 1:
             raise _refused(self.at - 1)
         return split(line[1:-1], "|")

@@ -117,7 +117,7 @@ def read_scalar(text: str) -> JsonValue:
     if text in {"{}", EMPTY_OBJECT}:
         return {}
     if text.startswith("[") and text.endswith("]"):
-        return [read_scalar(part.removeprefix(" ")) for part in split(text[1:-1], ";")] if text != "[]" else []
+        return _read_short_list(text[1:-1])
     if text.startswith("{") and text.endswith("}"):
         return _read_short_object(split(text[1:-1], ";"))
     if NUMBER.fullmatch(text):
@@ -137,6 +137,12 @@ def split(text: str, mark: str) -> list[str]:
     return re.findall(rf"(?:\A|{escaped_mark})((?:\\.|[^\\{escaped_mark}])*+)", text, re.DOTALL)
 
 
+def _read_short_list(inner: str) -> JsonValue:
+    if inner.startswith("{") and inner.endswith("}"):
+        return [_read_short_object(split(inner[1:-1], ";"))]
+    return [read_scalar(part.removeprefix(" ")) for part in split(inner, ";")] if inner else []
+
+
 def _read_short_object(parts: list[str]) -> JsonValue:
     fields = [field for field in (FIELD.match(part.removeprefix(" ")) for part in parts) if field is not None]
     found: dict[str, JsonValue] = {read_string(field[1]): read_scalar(field[2] or "") for field in fields}
@@ -153,7 +159,7 @@ def _escape(text: str, place: Place) -> str:
     text = text.replace("\\", "\\\\")
     for character, written in _WRITTEN.items():
         text = text.replace(character, written)
-    text = _TAG.sub(r"\\<", text.replace("`", "\\`"))
+    text = _TAG.sub(r"\\<", text)
     for mark in place.value:
         text = re.sub(r":(?=\s|\Z)", r"\\:", text) if mark == ":" else text.replace(mark, "\\" + mark)
     if text.isascii() and text.isprintable():
@@ -172,7 +178,7 @@ def _quoted(text: str, place: Place) -> str:
 
 def _guarded(text: str, place: Place) -> str:
     """The text with its beginning escaped when that would mean something."""
-    if text[0] in '"[{' or (place is Place.ITEM and text[0] in "-+*#>|=~_"):
+    if text[0] in '"[{' or (place is Place.ITEM and text[0] in "-+*#>|=~_`"):
         return "\\" + text
     ordered = _ORDERED.match(text) if place is Place.ITEM else None
     return f"{ordered[0]}\\{text[ordered.end() :]}" if ordered else text

@@ -102,7 +102,7 @@ def test_a_run_becomes_units() -> None:
     assert second.content == "Calls count."
     assert call.metadata.tool is not None
     assert (call.metadata.tool.name, call.metadata.tool.call_id, call.metadata.tool.arguments) == ("list", "c1", {"state": "open"})
-    assert result.content == "|id|title|\n|-|-|\n|1|a|\n|2|b|"
+    assert result.content == "id|title\n-|-\n1|a\n2|b"
     assert result.metadata.tool is not None
     assert (result.metadata.tool.call_id, result.metadata.tool.arguments) == ("c1", None)
     assert [units[0].metadata.actor, units[1].metadata.actor, units[7].metadata.actor, call.metadata.actor] == [

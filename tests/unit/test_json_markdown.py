@@ -11,6 +11,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 from pydantic import JsonValue
 
 from adapters.importers.json_literals import NumberAsWritten, decode, encode
@@ -117,11 +118,43 @@ def test_objects_are_lists_and_like_objects_a_table() -> None:
         "- who: {first: Mia; last: Li}",
         "- tags: [a; b]",
         "- flights:",
-        "  |from|seats.economy|seats.business|",
-        "  |-|-|-|",
-        "  |JFK|3|0|",
-        "  |SEA|7|1|",
+        "  from|seats.economy|.business",
+        "  -|-|-",
+        "  JFK|3|0",
+        "  SEA|7|1",
     ]
+    assert markdown_to_json(json_to_markdown(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "lines"),
+    [
+        ([{"n": "- a", "m": 1}, {"n": "b", "m": 2}], ["|n|m|", "|-|-|", "|- a|1|", "|b|2|"]),
+        ([{"n": "1. a", "m": 1}, {"n": "b", "m": 2}], ["|n|m|", "|-|-|", "|1. a|1|", "|b|2|"]),
+        ([{"n": 1.5, "m": 1}, {"n": 2.5, "m": 2}], ["n|m", "-|-", "1.5|1", "2.5|2"]),
+        ([{"n": 1, "m": 1}, {"n": -2, "m": 2}], ["|n|m|", "|-|-|", "|1|1|", "|-2|2|"]),
+        ([{"n": 2}, {"n": 3}, {"n": 4}], ["|n|", "|-|", "|2|", "|3|", "|4|"]),
+        ([{".a": 1, "b.c": 2}, {".a": 3, "b.c": 4}], ["\\.a|b\\.c", "-|-", "1|2", "3|4"]),
+        ([{"p": {"": 1, "x": 2}}, {"p": {"": 3, "x": 4}}], ['p.""|.x', "-|-", "1|2", "3|4"]),
+        ({"passengers": [{"name": "Mia", "seat": "4A"}]}, ["- passengers: [{name: Mia; seat: 4A}]"]),
+    ],
+)
+def test_a_table_has_pipes_around_it_only_where_it_needs_them(value: JsonValue, lines: list[str]) -> None:
+    assert json_to_markdown(value).splitlines() == lines
+    assert markdown_to_json(json_to_markdown(value)) == value
+
+
+@given(st.lists(st.fixed_dictionaries({"a": TEXTS, "b": TEXTS | st.integers()}, optional={"c": TEXTS}), min_size=3, max_size=6))
+def test_a_reader_of_markdown_sees_a_table_with_every_cell(rows: list[JsonValue]) -> None:
+    text = json_to_markdown(rows)
+    lines = text.split("\n")
+    if not re.fullmatch(r"[-|]+", lines[1]):
+        return
+    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    assert [token.type for token in tokens if token.level == 0] == ["table_open", "table_close"]
+    cells = [token.type for token in tokens if token.type in {"th_open", "td_open"}]
+    columns = lines[1].count("-")
+    assert cells == ["th_open"] * columns + ["td_open"] * (columns * len(rows))
 
 
 def test_a_missing_key_an_empty_text_and_null_differ_in_a_table() -> None:
@@ -133,7 +166,7 @@ def test_a_missing_key_an_empty_text_and_null_differ_in_a_table() -> None:
 
 def test_lists_of_tables_and_objects_of_like_objects_share_one_header() -> None:
     trips: JsonValue = [[{"flight": "A", "price": 1}, {"flight": "B", "price": 2}], [{"flight": "C", "price": 3}]]
-    assert json_to_markdown(trips) == "|#|flight|price|\n|-|-|-|\n|1|A|1|\n|1|B|2|\n|2|C|3|"
+    assert json_to_markdown(trips) == "#|flight|price\n-|-|-\n1|A|1\n1|B|2\n2|C|3"
     cards: JsonValue = {f"card_{number}": {"brand": "visa", "last_four": "7447", "holder": "Mia"} for number in range(4)}
     assert json_to_markdown(cards).startswith('||brand|last_four|holder|\n|-|-|-|-|\n|card_0|visa|"7447"|Mia|\n')
     for value in (trips, cards):
@@ -202,7 +235,7 @@ def test_what_a_tool_returned_becomes_markdown() -> None:
     assert tool_text("") == ("(empty)", ["an empty text was marked as such"])
     assert tool_text('"{\\"a\\": 1}"') == ("- a: 1", ["a JSON string became its text", "JSON became markdown"])
     assert tool_text('"two\\nlines"') == ("two\nlines", ["a JSON string became its text"])
-    assert tool_text('{"a": 1, "b": "x"}\n{"a": 2, "b": "y"}\n')[0] == "|a|b|\n|-|-|\n|1|x|\n|2|y|"
+    assert tool_text('{"a": 1, "b": "x"}\n{"a": 2, "b": "y"}\n')[0] == "a|b\n-|-\n1|x\n2|y"
 
 
 def test_two_equal_keys_are_kept_as_code() -> None:
