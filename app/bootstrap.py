@@ -33,6 +33,7 @@ from app.router.cache import AnswerCache
 from app.router.pipeline import Router
 from app.router.planner import Planner
 from app.settings import EngineName, Settings
+from app.strategies.concurrency import Concurrency
 from app.strategies.retrieval import Retrieval
 from app.strategies.runner import StrategyRunner
 from app.strategies.scoring import Weights
@@ -198,6 +199,7 @@ def _wire(settings: Settings, engine: Engine, database: Database, secret: str, t
     yields = database.statements.dialect is Dialect.EMBEDDED
     embedding = Embedding(embedder, embeddings, vector_index, leases, yields=yields)
     vectors = VectorStore(database, embedding.model)
+    concurrency = Concurrency(settings.queries_at_once, settings.searches_at_once)
     return Lastro(
         settings=settings,
         engine=engine,
@@ -234,6 +236,7 @@ def _wire(settings: Settings, engine: Engine, database: Database, secret: str, t
                 units,
                 tier_store,
                 Retrieval(SearchStore(database), vectors, embedding, Weights.with_changes(settings.search_weights)),
+                concurrency,
             ),
             units,
             adapters,
@@ -242,6 +245,7 @@ def _wire(settings: Settings, engine: Engine, database: Database, secret: str, t
             uses,
             cache,
             ledger,
+            concurrency,
         ),
         adapters=adapters,
         health=Health(engine, database, meter, retention_job, tiering_job, uses, ledger, embedding, sweeping_job.job),

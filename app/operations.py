@@ -24,6 +24,7 @@ class Operations(Protocol):
     async def lineage(self, unit_id: str, *, direction: str = "both", depth: int = 3) -> Lineage: ...
     async def context(self, query: ContextQuery) -> ContextAnswer: ...
     async def put_attachment(self, sha256: str, media_type: str, body: AsyncIterator[bytes]) -> StoredAttachment: ...
+    def get_attachment(self, sha256: str) -> AsyncIterator[bytes]: ...
 
 
 class LocalOperations:
@@ -53,3 +54,8 @@ class LocalOperations:
 
     async def put_attachment(self, sha256: str, media_type: str, body: AsyncIterator[bytes]) -> StoredAttachment:
         return await self._lastro.attachments.put(self._scope, sha256, check_media_type(media_type), body)
+
+    async def get_attachment(self, sha256: str) -> AsyncIterator[bytes]:
+        async with self._lastro.attachments.opened(self._scope, sha256) as found:
+            async for piece in found.pieces():
+                yield piece

@@ -122,6 +122,14 @@ class Settings(BaseSettings):
     tiers_warm_age_s: Annotated[float, Field(ge=1)] = Field(
         default=2_592_000.0, description="Age from which a warm unit becomes cold, seconds since it was written or last came in an answer."
     )
+    queries_at_once: Annotated[int, Field(ge=0, le=1_000)] = Field(
+        default=0,
+        description="Context queries that a replica works at at once; the others wait. 0: one more than it has processors, 8 at the most.",
+    )
+    searches_at_once: Annotated[int, Field(ge=0, le=1_000)] = Field(
+        default=0,
+        description="Of these, searches by words and meaning; who cannot wait for one gets what answers faster, and is told so. 0: a third.",
+    )
     answer_cache_ttl_s: Annotated[float, Field(ge=0, le=300)] = Field(
         default=5.0, description="How long the answer to a context query is kept for the same question of the same caller, seconds; 0: not."
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from graph import order_keys
 from graph.connection import Database
@@ -121,7 +121,7 @@ class ContextStore:
             sample=CONSTRAINT_SAMPLE,
             limit=limit,
         )
-        return _ranked(rows)
+        return _ranked(rows[0]["rows"])
 
     async def rules_of_task(self, scope: AuthorizedScope, window: Window, limit: int, *, deadline_s: float) -> list[Candidate]:
         """The constraints of authority over the window's task, newest first."""
@@ -135,7 +135,7 @@ class ContextStore:
             sample=CONSTRAINT_SAMPLE,
             limit=limit,
         )
-        return [replace(item, reason="rule") for item in _ranked(rows)]
+        return [item._replace(reason="rule") for item in _ranked(rows[0]["rows"])]
 
     async def _recent(
         self, order: str, scope: AuthorizedScope, keys: tuple[str, str], window: Window, limit: int, deadline_s: float
@@ -149,7 +149,7 @@ class ContextStore:
             as_of_us=window.as_of_us,
             limit=limit,
         )
-        return _ranked(rows)
+        return _ranked(rows[0]["rows"])
 
 
 def _ranked(rows: Sequence[Row]) -> list[Candidate]:

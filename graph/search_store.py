@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from time import monotonic
+from typing import NamedTuple
 
 from graph.access import UNREAD_MARGIN, access_of
 from graph.connection import Database
@@ -24,9 +25,8 @@ MOST_EDGES = 256
 """Edges of one name that are looked at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A unit that search came upon, without its text."""
+class Hit(NamedTuple):
+    """A unit that search came upon, without its text. A tuple for the reason that a candidate is one."""
 
     candidate: Candidate
     terms: tuple[str, ...]

@@ -78,7 +78,7 @@ class TierStore:
             as_of_us=window.as_of_us,
             limit=limit,
         )
-        return _ranked(rows)
+        return _ranked(rows[0]["rows"])
 
     async def write_uses(self, scope: AuthorizedScope, uses: Iterable[Use], *, deadline_s: float) -> None:
         """Keep when units were used and how often, and put each one tier up. What is kept already changes nothing.

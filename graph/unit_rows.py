@@ -221,13 +221,19 @@ def stored_unit(row: Row) -> StoredUnit:
     return StoredUnit(unit, row["content_tokens"], tuple(row["superseder_ids"]), tuple(row["result_ids"]))
 
 
+# Hundreds of heads are read for one answer, and a table is three times as quick as an enumeration's constructor.
+_KINDS = {kind.value: kind for kind in Kind}
+_TRUSTS = {trust.value: trust for trust in Trust}
+_STATUSES = {status.value: status for status in EpistemicStatus}
+
+
 def candidate(row: Row, score: float, reason: str, path: tuple[PathStep, ...] = ()) -> Candidate:
     """A row without text as a candidate."""
     return Candidate(
         id=row["id"],
-        kind=Kind(row["kind"]),
-        trust=Trust(row["trust"]),
-        epistemic_status=EpistemicStatus(row["epistemic_status"]),
+        kind=_KINDS[row["kind"]],
+        trust=_TRUSTS[row["trust"]],
+        epistemic_status=_STATUSES[row["epistemic_status"]],
         agent_id=row["agent_id"],
         actor=row["actor"],
         timestamp=as_datetime(row["timestamp"]),

@@ -13,6 +13,7 @@ from app.bootstrap import Lastro, running
 from app.cli.output import err
 from app.client import LastroClient
 from app.operations import LocalOperations, Operations
+from app.registry.registry import Credential
 from app.settings import EngineName, load_settings
 from graph.model.errors import CommandRefused
 
@@ -28,6 +29,8 @@ class Target:
     tenant: str = "local"
     agent: str = "cli"
     session: str | None = None
+    organization: str | None = None
+    assessment: str | None = None
 
     @property
     def remote(self) -> bool:
@@ -75,11 +78,19 @@ async def operations(target: Target) -> AsyncGenerator[Operations]:
             raise CommandRefused("LASTRO_URL is set without LASTRO_KEY.", hint="Set both, or neither to work on the local store.")
         if not target.url.startswith(("http://", "https://")):
             raise CommandRefused("LASTRO_URL is not a web address.", hint="It begins with http:// or https://.")
-        async with LastroClient(target.url, target.key, session_id=target.session) as client:
+        client = LastroClient(
+            target.url,
+            target.key,
+            session_id=target.session,
+            organization_id=target.organization,
+            assessment_id=target.assessment,
+        )
+        async with client:
             yield client
         return
     async with opened(target) as lastro:
-        scope = lastro.registry.local(target.tenant, target.agent, session_id=target.session)
+        place = Credential(organization_id=target.organization, assessment_id=target.assessment)
+        scope = lastro.registry.local(target.tenant, target.agent, session_id=target.session, place=place)
         await lastro.registry.ensure_tenant(scope)
         yield LocalOperations(lastro, scope)
 

@@ -8,18 +8,15 @@ import mimetypes
 import secrets
 import sys
 from collections.abc import AsyncGenerator, AsyncIterator, Generator
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from contextlib import aclosing, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from typing import Annotated, cast
 
 import typer
 
-from app.attachments.attachment_operations import AttachmentOperations, LocalAttachments
 from app.cli import options, output
-from app.cli.access import Target, opened
-from app.client import LastroClient
-from app.registry.registry import Credential
+from app.cli.access import Target, operations
 from graph.model.attachments import DIGEST, UNKNOWN_MEDIA_TYPE, StoredAttachment, check_media_type
 from graph.model.errors import CommandRefused, InvalidField
 
@@ -53,12 +50,12 @@ def put(
 ) -> None:
     """Store an original. Name its SHA-256 in a unit's attachments within a day, or it is removed again."""
     kind = check_media_type(media_type or mimetypes.guess_type(file.name)[0] or UNKNOWN_MEDIA_TYPE)
-    target = Target(url, key, engine, data, tenant, agent, session)
+    target = Target(url, key, engine, data, tenant, agent, session, organization, assessment)
 
     async def work() -> StoredAttachment:
         with file.open("rb") as original:
             sha256 = hashlib.file_digest(original, "sha256").hexdigest()
-        async with _operations(target, organization, assessment) as door:
+        async with operations(target) as door:
             return await door.put_attachment(sha256, kind, _pieces(file))
 
     stored = asyncio.run(work())
@@ -95,10 +92,10 @@ def get(
         raise CommandRefused("--json tells what was written, so --out is needed.", hint="Add --out FILE.")
     if out is None and sys.stdout.isatty():
         raise CommandRefused("An original is not for a terminal.", hint="Name a file with --out, or send it on with a pipe.")
-    target = Target(url, key, engine, data, tenant, agent, session)
+    target = Target(url, key, engine, data, tenant, agent, session, organization, assessment)
 
     async def work() -> int:
-        async with _operations(target, organization, assessment) as door:
+        async with operations(target) as door:
             pieces = cast("AsyncGenerator[bytes]", door.get_attachment(sha256))
             async with aclosing(pieces):
                 return await (_to_output(pieces) if out is None else _to_file(pieces, out))
@@ -108,28 +105,6 @@ def get(
         output.print_json({"sha256": sha256, "bytes": size, "file": str(out)})
     elif out is not None:
         output.err.print(f"{size} bytes in {output.printable(str(out))}", markup=False, soft_wrap=True)
-
-
-@asynccontextmanager
-async def _operations(target: Target, organization: str | None, assessment: str | None) -> AsyncGenerator[AttachmentOperations]:
-    """The operations in a place of the target, started and stopped around the block.
-
-    Raises:
-        CommandRefused: a URL without a key.
-    """
-    if target.remote:
-        if target.url is None or not target.key:
-            raise CommandRefused("LASTRO_URL is set without LASTRO_KEY.", hint="Set both, or neither to work on the local store.")
-        async with LastroClient(
-            target.url, target.key, session_id=target.session, organization_id=organization, assessment_id=assessment
-        ) as client:
-            yield client
-        return
-    async with opened(target) as lastro:
-        place = Credential(organization_id=organization, assessment_id=assessment)
-        scope = lastro.registry.local(target.tenant, target.agent, session_id=target.session, place=place)
-        await lastro.registry.ensure_tenant(scope)
-        yield LocalAttachments(lastro.attachments, scope)
 
 
 async def _pieces(file: Path) -> AsyncIterator[bytes]:

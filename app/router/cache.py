@@ -31,6 +31,7 @@ NOT_BY_VALUE = frozenset({"key_id", "epoch", "standing"})
 """What of a principal is not in the key by its value: of its API key only the kind is, and the other two are the epoch, or change with it."""
 API_KEY = "api_key"
 FROM_CACHE = "The same question was answered a moment ago, and nothing has changed since; the attempts are those of that time."
+LATE = "This came after its deadline: it was done when that passed, and is not less for it."
 
 Key = tuple[object, ...]
 
@@ -81,9 +82,14 @@ class Turn:
 def given(made: Made, state: CacheState, timings_ms: Mapping[str, float]) -> ContextAnswer:
     """The answer as one request gets it: with a trace and times of its own."""
     receipt = made.answer.receipt
-    told: dict[str, object] = {"cache": state.value, "timings_ms": dict(timings_ms)}
+    notes = [
+        *receipt.notes,
+        *([FROM_CACHE] if state is CacheState.HIT else []),
+        *([LATE] if timings_ms["total"] > receipt.deadline_ms else []),
+    ]
+    told: dict[str, object] = {"cache": state.value, "timings_ms": dict(timings_ms), "notes": notes}
     if state is CacheState.HIT:
-        told |= {"trace_id": uuid.uuid4().hex, "notes": [*receipt.notes, FROM_CACHE]}
+        told["trace_id"] = uuid.uuid4().hex
     return made.answer.model_copy(update={"receipt": receipt.model_copy(update=told)})
 
 

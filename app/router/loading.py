@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from app.router.planner import Plan
 from graph.context_store import Window
@@ -103,8 +103,9 @@ async def load(store: UnitStore, plan: Plan, ranked: Sequence[Candidate]) -> Loa
 
 def _as_seen(item: Candidate, loaded: Loaded) -> Candidate:
     """The candidate with only those that replaced or answered it that were read for this caller."""
-    return replace(
-        item,
+    if not item.superseded_by and not item.results:
+        return item
+    return item._replace(
         superseded_by=tuple(other for other in item.superseded_by if other in loaded.units),
         results=tuple(other for other in item.results if other in loaded.units),
     )

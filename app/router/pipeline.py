@@ -19,6 +19,7 @@ from app.router.loading import load
 from app.router.planner import Plan, Planner
 from app.router.rendering import Presented, costs, present
 from app.router.selection import rank, select
+from app.strategies.concurrency import Concurrency
 from app.strategies.runner import Outcome, StrategyRunner
 from graph.model.answer import AnswerRelation, Consumption, ContextAnswer, LeftOutReason, Receipt, SelectedUnit
 from graph.model.query import ContextQuery
@@ -44,6 +45,7 @@ class Router:
         uses: Uses,
         cache: AnswerCache,
         ledger: BudgetLedger,
+        concurrency: Concurrency,
     ) -> None:
         self._registry = registry
         self._planner = planner
@@ -55,6 +57,7 @@ class Router:
         self._uses = uses
         self._cache = cache
         self._ledger = ledger
+        self._concurrency = concurrency
 
     async def answer(self, read_query: Callable[[], Awaitable[ContextQuery]], credential: Credential) -> ContextAnswer:
         """Identity, permission, then the answer (R1). The query itself is read only once it is known who asks.
@@ -87,7 +90,7 @@ class Router:
         clock.lap("plan")
         async with self._cache.once(plan) as turn:
             clock.lap("cache")
-            made = turn.made = turn.made or await self._make(plan, clock)
+            made = turn.made = turn.made or await self._make_in_place(plan, clock)
         # What each answer is counted and written down for, whether it was made for this request or for another.
         tokens, receipt = made.answer.consumption.tokens.value, made.answer.receipt
         self._uses.note(scope, (unit.id for unit in made.answer.units))
@@ -97,6 +100,11 @@ class Router:
         self._ledger.note(scope, cost)
         clock.lap("note")
         return given(made, turn.state, {**clock.laps, "total": clock.total_ms})
+
+    async def _make_in_place(self, plan: Plan, clock: Clock) -> Made:
+        async with self._concurrency.place(plan.remaining_s):
+            clock.lap("wait")
+            return await self._make(plan, clock)
 
     async def _make(self, plan: Plan, clock: Clock) -> Made:
         """What the question has for an answer, from candidates to payload."""

@@ -24,6 +24,11 @@ TIME_SHARES: dict[StrategyName, float] = {
 """What each strategy may take of the time that remains when it begins; the rest is for its fallbacks, for loading and for rendering."""
 
 
+SENDING_SHARE = 0.05
+MOST_SENDING_S = 0.05
+"""Of the time of a query, what is kept for putting the answer together and sending it: a share, and how much at the most."""
+
+
 @dataclass(frozen=True, slots=True)
 class Route:
     """What answers a type of query, what follows when it does not answer in time, and why."""
@@ -82,7 +87,7 @@ class Plan:
     model: str
     window: Window
     ends: float
-    """When the answer must be there, by ``time.monotonic``."""
+    """When what is read for the answer must be there, by ``time.monotonic``; a little before its deadline."""
 
     @property
     def remaining_s(self) -> float:
@@ -138,7 +143,7 @@ class Planner:
                 step=query.step if query.step is not None else MAX_STEP,
                 as_of_us=microseconds(query.as_of) if query.as_of is not None else FOREVER_US,
             ),
-            ends=started + query.deadline_ms / 1000,
+            ends=started + query.deadline_ms / 1000 - min(query.deadline_ms / 1000 * SENDING_SHARE, MOST_SENDING_S),
         )
         if adapter is not None and query.budget_tokens > adapter.profile.window_tokens:
             raise InvalidBudget(f"The budget is over the model's window of {adapter.profile.window_tokens} tokens.").at(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from app.governance.admission import Refused, admit, current, visible_superseders
 from app.router.duplicates import said
@@ -64,7 +64,7 @@ def rank(candidates: Sequence[Candidate], query: ContextQuery) -> list[Candidate
     weighted = [(item.score * KIND_WEIGHTS[item.kind], item) for item in candidates if query.kinds is None or item.kind in query.kinds]
     highest = max((score for score, _ in weighted), default=0.0) or 1.0
     weighted = [(highest if _applies(item) else score, item) for score, item in weighted]
-    return sorted((replace(item, score=score / highest) for score, item in weighted), key=_priority)
+    return sorted((item._replace(score=score / highest) for score, item in weighted), key=_priority)
 
 
 def _applies(item: Candidate) -> bool:
@@ -156,9 +156,9 @@ def _with_superseders(considered: Sequence[Candidate], picker: _Picker, refused:
                 now = picker.head(current_id, item, reason="superseder", path=(*item.path, step))
         known = best.get(now.id)
         if known is None or now.score > known.score:
-            best[now.id] = now if known is None or known.reason == "superseder" else replace(known, score=now.score)
+            best[now.id] = now if known is None or known.reason == "superseder" else known._replace(score=now.score)
         elif known.reason == "superseder" and now.reason != "superseder":
-            best[now.id] = replace(now, score=known.score)
+            best[now.id] = now._replace(score=known.score)
     return sorted(best.values(), key=_priority)
 
 

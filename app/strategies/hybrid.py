@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
 from time import monotonic
 
 from app.router.planner import Plan, has_start
@@ -54,15 +53,15 @@ async def combined(by_name: Mapping[StrategyName, Strategy], retrieval: Retrieva
             worth = shares[name] * item.score / highest
             known = merged.get(item.id)
             if known is None:
-                merged[item.id] = replace(item, score=worth)
+                merged[item.id] = item._replace(score=worth)
             else:
                 # What applies whatever is asked stays known as that.
                 reason = item.reason if item.reason == "rule" else known.reason
-                merged[item.id] = replace(known, score=known.score + worth, reason=reason, path=known.path or item.path)
+                merged[item.id] = known._replace(score=known.score + worth, reason=reason, path=known.path or item.path)
     walked = answered.get(StrategyName.TRAVERSAL)
     sharing = await unless_late(retrieval.sharing_names(plan, walked.candidates[:NAMED] if walked is not None else (), ends - monotonic()))
     for item in sharing or ():
-        merged.setdefault(item.id, replace(item, score=NAME_SHARE * item.score))
+        merged.setdefault(item.id, item._replace(score=NAME_SHARE * item.score))
     best = sorted(merged.values(), key=lambda item: (-item.score, item.id))[:MOST]
     return Found(
         tuple(best),

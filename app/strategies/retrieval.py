@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from time import monotonic
 from typing import TypeVar
 
@@ -17,17 +17,20 @@ from anyio import to_thread
 
 from app.embedding import Embedding
 from app.router.planner import Plan
-from app.strategies.scoring import Crossing, Evidence, Weights, cross, ranked, score
+from app.strategies.scoring import Crossing, Evidence, Readings, Scoring, Weights, cross, ranked
 from graph.model.answer import SearchReceipt
 from graph.model.candidates import Candidate, Found
 from graph.model.entities import names_in
 from graph.model.errors import DeadlineExceeded
+from graph.model.query import StrategyName
 from graph.model.search_text import QueryTerms, query_terms
 from graph.search_store import EntityWalk, Hit, SearchStore, TextFound, hit
 from graph.vector_store import Nearest, VectorStore
 
 POOL = 400
 """Units taken from the full-text index."""
+POOL_INSTEAD = 100
+"""The same where words alone are searched because there was no time for more."""
 NEAREST = 300
 """Units taken by meaning."""
 ANCHORS = 300
@@ -36,6 +39,9 @@ REACH = 2
 """Neighbours on each side."""
 MOST_SHARED = 40
 """A name that more units of the caller's share is not crossed."""
+COMPARED_TOKENS = 10
+"""One unit for each so many tokens of the budget is compared by meaning at the most: what ranks lower cannot come into the answer by it."""
+FEWEST_COMPARED = 200
 VECTOR_SHARE = 0.6
 """Of the time for a search, what its meaning may take; the words do not wait for it."""
 MOST = 600
@@ -84,8 +90,10 @@ class Retrieval:
         asked = await _words_of(topic)
         by_text, by_meaning = await asyncio.gather(self._by_text(plan, asked, ends), self._by_meaning(plan, topic, ends))
         pool = _pooled(by_text, by_meaning)
-        first = self._own(asked, pool)
-        best = ranked(first)
+        readings: Readings = {}
+        first = self._scoring(asked, pool, readings)
+        own = first.scores()
+        best = ranked(own)
         names = names_in(topic)
         beside, walk = await asyncio.gather(
             unless_late(self._beside(plan, [pool[unit_id] for unit_id in best[:ANCHORS]], pool, ends)),
@@ -94,14 +102,15 @@ class Retrieval:
         every = pool | {
             found.candidate.id: found for found in (*(beside or ()), *(walk.hits if walk else ())) if found.candidate.id not in pool
         }
-        compared = await unless_late(self._compared(plan, every, by_meaning, ends))
-        every = every if compared is None else compared
         # The same candidates with nothing more known of them have the same scores.
-        own = first if every == pool else self._own(asked, every)
+        scoring = first if len(every) == len(pool) else self._scoring(asked, every, readings)
+        own = own if scoring is first else scoring.scores()
+        compared = await unless_late(self._compared(plan, every, own, by_meaning, ends))
+        own = scoring.scores(compared) if compared else own
         scores = self._crossed(own, walk or EntityWalk(), best, names)
         reasons = _Reasons(by_text, pool, beside or [])
         candidates = [
-            replace(found.candidate, score=scores[unit_id], reason=reasons.of(unit_id))
+            found.candidate._replace(score=scores[unit_id], reason=reasons.of(unit_id))
             for unit_id, found in every.items()
             if scores[unit_id] > 0
         ]
@@ -121,9 +130,11 @@ class Retrieval:
         """
         topic = topic_of(plan)
         asked = await _words_of(topic)
-        by_text = await self._by_text(plan, asked, monotonic() + deadline_s)
-        scores = self._own(asked, {found.candidate.id: found for found in by_text.hits})
-        found = [replace(item.candidate, score=scores[item.candidate.id], reason="text") for item in by_text.hits]
+        # Where this stands in for a strategy that had no time, the best few are enough.
+        pool = POOL if plan.strategies[0] is StrategyName.TEXT else POOL_INSTEAD
+        by_text = await self._by_text(plan, asked, monotonic() + deadline_s, pool)
+        scores = self._scoring(asked, {found.candidate.id: found for found in by_text.hits}).scores()
+        found = [item.candidate._replace(score=scores[item.candidate.id], reason="text") for item in by_text.hits]
         candidates = sorted((item for item in found if item.score > 0), key=lambda item: (-item.score, item.id))
         note = "Only words were searched for."
         return Found(tuple(candidates), search=_receipt(asked, by_text, _Meaning(), 0, 0), notes=(note,))
@@ -146,14 +157,14 @@ class Retrieval:
                 scores[unit_id] += from_here / len(sharing)
         highest = max(scores.values(), default=0.0) or 1.0
         found = [
-            replace(item.candidate, score=scores[item.candidate.id] / highest, reason="name")
+            item.candidate._replace(score=scores[item.candidate.id] / highest, reason="name")
             for item in walk.hits
             if scores.get(item.candidate.id)
         ]
         return sorted(found, key=lambda item: (-item.score, item.id))
 
-    async def _by_text(self, plan: Plan, asked: QueryTerms, ends: float) -> TextFound:
-        return await self._searches.by_text(plan.scope, asked.terms, plan.window, plan.query.kinds, POOL, deadline_s=ends - monotonic())
+    async def _by_text(self, plan: Plan, asked: QueryTerms, ends: float, pool: int = POOL) -> TextFound:
+        return await self._searches.by_text(plan.scope, asked.terms, plan.window, plan.query.kinds, pool, deadline_s=ends - monotonic())
 
     async def _by_meaning(self, plan: Plan, topic: str, ends: float) -> _Meaning:
         """Never late and never fails: a search by words does not depend on it."""
@@ -180,16 +191,18 @@ class Retrieval:
             plan.scope, seeds, names, plan.window, plan.query.kinds, MOST_SHARED, deadline_s=ends - monotonic()
         )
 
-    async def _compared(self, plan: Plan, every: dict[str, Hit], meaning: _Meaning, ends: float) -> dict[str, Hit]:
-        """The same hits, each with how near its meaning is."""
-        unknown = [unit_id for unit_id, found in every.items() if found.similarity is None]
+    async def _compared(
+        self, plan: Plan, every: Mapping[str, Hit], scores: Mapping[str, float], meaning: _Meaning, ends: float
+    ) -> dict[str, float]:
+        """How near the meanings of those hits are that may come into the answer and were not found by meaning."""
+        room = max(plan.query.budget_tokens // COMPARED_TOKENS, FEWEST_COMPARED)
+        unknown = [unit_id for unit_id in ranked(scores)[:room] if every[unit_id].similarity is None]
         if meaning.vector is None or meaning.nearest is None or not unknown:
-            return every
-        told = await self._vectors.similarities(plan.scope, meaning.vector, unknown, deadline_s=ends - monotonic())
-        return {unit_id: replace(found, similarity=told[unit_id]) if unit_id in told else found for unit_id, found in every.items()}
+            return {}
+        return await self._vectors.similarities(plan.scope, meaning.vector, unknown, deadline_s=ends - monotonic())
 
-    def _own(self, asked: QueryTerms, found: Mapping[str, Hit]) -> dict[str, float]:
-        return score(asked, [_evidence(item) for item in found.values()], _near(found.values()), self._weights)
+    def _scoring(self, asked: QueryTerms, found: Mapping[str, Hit], readings: Readings | None = None) -> Scoring:
+        return Scoring(asked, [_evidence(item) for item in found.values()], _near(found.values()), self._weights, readings)
 
     def _crossed(self, own: Mapping[str, float], walk: EntityWalk, best: Sequence[str], names: Sequence[str]) -> dict[str, float]:
         named = {unit_id for crossing in walk.crossings if crossing.key in names for unit_id in crossing.about}
@@ -258,7 +271,7 @@ def _pooled(by_text: TextFound, meaning: _Meaning) -> dict[str, Hit]:
     for row in meaning.nearest.hits if meaning.nearest is not None else ():
         found = hit(row)
         known = pool.get(found.candidate.id)
-        pool[found.candidate.id] = found if known is None else replace(known, similarity=found.similarity)
+        pool[found.candidate.id] = found if known is None else known._replace(similarity=found.similarity)
     return pool
 
 

@@ -8,6 +8,7 @@ from time import monotonic
 
 from app.router.planner import TIME_SHARES, Plan
 from app.strategies import hybrid, recency, tiers, traversal
+from app.strategies.concurrency import Concurrency, NotBegun
 from app.strategies.retrieval import Retrieval
 from graph.context_store import ContextStore
 from graph.model.answer import Attempt
@@ -32,7 +33,10 @@ class Outcome:
 class StrategyRunner:
     """Knows each strategy by its name."""
 
-    def __init__(self, store: ContextStore, units: UnitStore, tier_store: TierStore, retrieval: Retrieval) -> None:
+    def __init__(
+        self, store: ContextStore, units: UnitStore, tier_store: TierStore, retrieval: Retrieval, concurrency: Concurrency
+    ) -> None:
+        self._concurrency = concurrency
         self._by_name: dict[StrategyName, Strategy] = {
             StrategyName.RETRIEVAL: retrieval.search,
             StrategyName.TEXT: retrieval.words,
@@ -54,7 +58,13 @@ class StrategyRunner:
             allowed_s = plan.remaining_s * TIME_SHARES[name]
             began = monotonic()
             try:
-                found = await self._by_name[name](plan, allowed_s)
+                async with self._concurrency.run(name, allowed_s, last=name is plan.strategies[-1]):
+                    found = await self._by_name[name](plan, allowed_s - (monotonic() - began))
+            except NotBegun:
+                attempts.append(
+                    Attempt(strategy=name, outcome="not_begun", ms=_ms(began), reason="it would not have ended in time beside others")
+                )
+                continue
             except DeadlineExceeded:
                 attempts.append(
                     Attempt(strategy=name, outcome="timed_out", ms=_ms(began), reason=f"no answer within {allowed_s * 1000:.0f} ms")

@@ -11,6 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import inf, log
+from typing import NamedTuple
 
 from graph.model.search_text import QueryTerms, query_terms, terms_of
 
@@ -18,8 +19,7 @@ Word = tuple[str, ...]
 """One word of a question as its alternative terms."""
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(NamedTuple):
     """What is known of one candidate."""
 
     id: str
@@ -115,35 +115,75 @@ WHEN = frozenset(
 """Terms of words that place an event in time. No names of months: texts that carry their own date would all have one."""
 
 
+class Reading(NamedTuple):
+    """What a text holds of a question's words."""
+
+    hits: list[tuple[int, int]]
+    """(place in the text, place of the word in the question)."""
+    counts: dict[int, float]
+    """How often each word of the question occurs."""
+
+
+Readings = dict[tuple[Word, ...], dict[str, Reading]]
+"""Readings by the question's words and the unit's id."""
+
+
 def score(
     question: QueryTerms, found: Sequence[Evidence], neighbours: Mapping[str, Mapping[str, int]], weights: Weights = DEFAULT
 ) -> dict[str, float]:
-    """The score of every candidate, higher is better; comparable only within one call.
+    """The score of every candidate, higher is better; comparable only within one call. The arguments are those of :class:`Scoring`."""
+    return Scoring(question, found, neighbours, weights).scores()
 
-    Args:
-        question: the question's words.
-        found: all candidates, neighbours among them; of two with one id the first counts.
-        neighbours: for a candidate, the units near it in its session and how many places away they are. One direction is enough.
-        weights: what each part counts.
-    """
-    units = list({unit.id: unit for unit in reversed(found)}.values())
-    units.reverse()
-    if not units:
-        return {}
-    named, words = _named_speakers(question, units)
-    match = _Matching(words, units, weights)
-    scores = dict(zip((unit.id for unit in units), _alone(match, units, weights), strict=True))
-    scores = _with_neighbours(scores, neighbours, weights.neighbours)
-    of_session = match.of_sessions()
-    for unit in units:
-        scores[unit.id] += (
+
+class Scoring:
+    """Candidates with their words compared, which their meanings may follow."""
+
+    def __init__(
+        self,
+        question: QueryTerms,
+        found: Sequence[Evidence],
+        neighbours: Mapping[str, Mapping[str, int]],
+        weights: Weights = DEFAULT,
+        readings: Readings | None = None,
+    ) -> None:
+        """Compare the words.
+
+        Args:
+            question: the question's words.
+            found: all candidates, neighbours among them; of two with one id the first counts.
+            neighbours: for a candidate, the units near it in its session and how many places away they are. One direction is enough.
+            weights: what each part counts.
+            readings: of the same question and weights, kept between calls: each text is then read once.
+        """
+        units = list({unit.id: unit for unit in reversed(found)}.values())
+        units.reverse()
+        self._units = units
+        self._neighbours = neighbours
+        self._weights = weights
+        named, words = _named_speakers(question, units)
+        match = _Matching(words, units, weights, (readings if readings is not None else {}).setdefault(words, {}))
+        self._words = match.of_units()
+        of_session = match.of_sessions()
+        self._beside = [
             weights.session * of_session.get(unit.session_id, 0.0)
             + weights.speaker * (unit.speaker in named)
             - weights.question * unit.asks
             + weights.dated * (unit.session_id is not None and not WHEN.isdisjoint(unit.terms))
             + weights.opening * (unit.place is not None and unit.place < 2)  # noqa: PLR2004 (the opening and its answer)
+            for unit in units
+        ]
+
+    def scores(self, similarities: Mapping[str, float] | None = None) -> dict[str, float]:
+        """The score of every candidate. ``similarities``: of those whose evidence has none, by id."""
+        told = similarities or {}
+        known = [told.get(unit.id) if unit.similarity is None else unit.similarity for unit in self._units]
+        alone = _alone(self._words, known, self._weights)
+        scores = _with_neighbours(
+            {unit.id: value for unit, value in zip(self._units, alone, strict=True)}, self._neighbours, self._weights.neighbours
         )
-    return scores
+        for unit, value in zip(self._units, self._beside, strict=True):
+            scores[unit.id] += value
+        return scores
 
 
 def ranked(scores: Mapping[str, float]) -> list[str]:
@@ -197,18 +237,17 @@ def _named_speakers(question: QueryTerms, units: Sequence[Evidence]) -> tuple[fr
     return frozenset(speaker for word in question.words for speaker in names.get(word, ())), left
 
 
-def _alone(match: _Matching, units: Sequence[Evidence], weights: Weights) -> list[float]:
+def _alone(words: list[float], similarities: Sequence[float | None], weights: Weights) -> list[float]:
     """Each unit by its own words and meaning, 0 to 1. What points away from the question counts as what has nothing to do with it."""
-    words = match.of_units()
-    similarities = [max(unit.similarity, 0.0) for unit in units if unit.similarity is not None]
-    highest = max(similarities, default=0.0)
+    known = [max(similarity, 0.0) for similarity in similarities if similarity is not None]
+    highest = max(known, default=0.0)
     if highest <= 0:
         return words
-    lowest = min(similarities)
+    lowest = min(known)
     # A unit that has no vector yet is taken as no nearer than the farthest candidate, so that it is neither lost nor preferred.
     return [
-        (1 - weights.meaning) * word + weights.meaning * (lowest if unit.similarity is None else max(unit.similarity, 0.0)) / highest
-        for word, unit in zip(words, units, strict=True)
+        (1 - weights.meaning) * word + weights.meaning * (lowest if similarity is None else max(similarity, 0.0)) / highest
+        for word, similarity in zip(words, similarities, strict=True)
     ]
 
 
@@ -231,7 +270,7 @@ def _with_neighbours(scores: Mapping[str, float], neighbours: Mapping[str, Mappi
 class _Matching:
     """The question's words against the candidates' texts."""
 
-    def __init__(self, words: Sequence[Word], units: Sequence[Evidence], weights: Weights) -> None:
+    def __init__(self, words: Sequence[Word], units: Sequence[Evidence], weights: Weights, read: dict[str, Reading]) -> None:
         self._weights = weights
         self._units = units
         self._lengths = [len(unit.terms) for unit in units]
@@ -243,16 +282,15 @@ class _Matching:
             if len(word[0]) >= weights.kindred_length and word[0].isalpha():
                 self._of_prefix[word[0][: weights.kindred_length]].append(place)
         self._kindred: dict[str, tuple[int, ...]] = {}
+        unread = [unit for unit in units if unit.id not in read]
         if self._of_prefix:
-            vocabulary = set[str]().union(*(unit.terms for unit in units))
+            vocabulary = set[str]().union(*(unit.terms for unit in unread))
             self._kindred = {term: alike for term in vocabulary if (alike := self._words_like(term))}
-        self._watched = self._of_term.keys() | self._kindred.keys()
-        self._hits: list[list[tuple[int, int]]] = []
-        self._counts: list[dict[int, float]] = []
-        for unit in units:
-            hits, counts = self._read(unit.terms)
-            self._hits.append(hits)
-            self._counts.append(counts)
+        self._watched = frozenset(self._of_term.keys() | self._kindred.keys())
+        read.update((unit.id, self._read(unit.terms)) for unit in unread)
+        readings = [read[unit.id] for unit in units]
+        self._hits = [reading.hits for reading in readings]
+        self._counts = [reading.counts for reading in readings]
         self._rarity = self._rarities(len(words))
         self._total = sum(self._rarity)
 
@@ -283,13 +321,15 @@ class _Matching:
         rarity = [_rarity(len(texts), holding[place]) if holding[place] else 0.0 for place in range(len(self._rarity))]
         return dict(zip(sessions, _shares(self._bm25(texts, [lengths[session] for session in sessions], rarity)), strict=True))
 
-    def _read(self, terms: Sequence[str]) -> tuple[list[tuple[int, int]], dict[int, float]]:
-        """A text's hits, as (place in the text, word of the question), and how often each word occurs in it.
+    def _read(self, terms: Sequence[str]) -> Reading:
+        """A text's hits and counts.
 
         The stems of one word stand side by side in a text, so the most frequent of them counts the word.
         """
         watched, of_term, kindred_of = self._watched, self._of_term, self._kindred
         hits: list[tuple[int, int]] = []
+        if watched.isdisjoint(terms):
+            return Reading(hits, {})
         exact: dict[tuple[int, str], int] = {}
         kindred: dict[tuple[int, str], int] = {}
         # Most terms are none of the question's: only this line sees them all.
@@ -304,7 +344,7 @@ class _Matching:
             counts[word] = max(counts.get(word, 0.0), count)
         for (word, _), count in kindred.items():
             counts[word] = max(counts.get(word, 0.0), self._weights.kindred * count)
-        return hits, counts
+        return Reading(hits, counts)
 
     def _words_like(self, term: str) -> tuple[int, ...]:
         """The words that begin like this term and that it is not a term of."""
@@ -343,7 +383,9 @@ class _Matching:
     def _window(self, hits: Sequence[tuple[int, int]]) -> float:
         """Rarity of the different words in the densest stretch of the text."""
         best = current = 0.0
-        inside: Counter[int] = Counter()
+        inside = dict.fromkeys([word for _, word in hits], 0)
+        if len(inside) == 1:
+            return self._rarity[hits[0][1]]
         first = 0
         for at, word in hits:
             if not inside[word]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from time import monotonic
 
 from app.router.planner import Plan
@@ -65,9 +64,9 @@ async def traverse(store: ContextStore, plan: Plan, deadline_s: float) -> Found:
 def _merged(reached: tuple[Candidate, ...], recent: list[Candidate]) -> tuple[Candidate, ...]:
     """Reached and recent units as one list: scores are put on one scale, and recency adds to what was reached."""
     highest = max((item.score for item in reached), default=1.0) or 1.0
-    merged = {item.id: replace(item, score=item.score / highest) for item in reached}
+    merged = {item.id: item._replace(score=item.score / highest) for item in reached}
     for item in recent:
         bonus = RECENT_SHARE * item.score
         known = merged.get(item.id)
-        merged[item.id] = replace(known, score=known.score + bonus) if known is not None else replace(item, score=bonus)
+        merged[item.id] = known._replace(score=known.score + bonus) if known is not None else item._replace(score=bonus)
     return tuple(merged.values())

@@ -1,11 +1,12 @@
 // mode: read
 // params: tenant_id: str, sees: dict, from_key: str, to_key: str, as_of_us: int, limit: int
-// returns: id: str, kind: str, trust: str, epistemic_status: str, agent_id: str, actor: str, timestamp: str, task_id: str, task_step: int, tool_name: str, content_tokens: int, superseder_ids: list[str], result_ids: list[str]
+// returns: rows: list[dict]
 // scope: tenant
 // The newest units between two keys of session_order, read backwards in index order: the recency strategy, and the seeds of a task.
+// All rows come in one record: one by one they cost the service several times the processor time (docs/benchmarks.md).
 MATCH (u:ContextUnit {tenant_id: $tenant_id})
 WHERE u.session_order >= $from_key AND u.session_order < $to_key AND VISIBLE(u) AND u.recorded_us <= $as_of_us
 WITH u ORDER BY u.session_order DESC LIMIT $limit
-RETURN u.id AS id, u.kind AS kind, u.trust AS trust, u.epistemic_status AS epistemic_status, u.agent_id AS agent_id, u.actor AS actor,
-       toString(u.timestamp) AS timestamp, u.task_id AS task_id, u.task_step AS task_step, u.tool_name AS tool_name,
-       u.content_tokens AS content_tokens, coalesce(u.superseder_ids, []) AS superseder_ids, coalesce(u.result_ids, []) AS result_ids
+RETURN collect({id: u.id, kind: u.kind, trust: u.trust, epistemic_status: u.epistemic_status, agent_id: u.agent_id, actor: u.actor,
+  timestamp: toString(u.timestamp), task_id: u.task_id, task_step: u.task_step, tool_name: u.tool_name,
+  content_tokens: u.content_tokens, superseder_ids: coalesce(u.superseder_ids, []), result_ids: coalesce(u.result_ids, [])}) AS rows

@@ -109,7 +109,7 @@ class Attempt(Model):
     """One strategy that was tried."""
 
     strategy: StrategyName
-    outcome: str = Field(description="answered, timed_out or failed.")
+    outcome: str = Field(description="answered, timed_out, or not_begun: beside others it would not have ended in time.")
     ms: float
     reason: str = ""
 

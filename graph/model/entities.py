@@ -7,8 +7,8 @@ belong together though nobody linked them; a name that many units share says lit
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 
 from graph.model.search_text import STOP_WORDS, folded
 
@@ -31,6 +31,7 @@ TELLING = re.compile(r"[A-Z0-9_./:@#].*[A-Za-z]|[A-Za-z].*[A-Z0-9_./:@#]")
 """What makes a joined word an identifier rather than a compound."""
 JOINS = re.compile(r"\s+(?:and|e|y|&)\s+")
 CODE = re.compile(r"`([^`\n]{2,80})`")
+QUOTES = '"“„«'
 QUOTED = re.compile(r"[\"“„«]([^\"“”„«»\n]{2,80})[\"”“»]")
 NAME = re.compile(
     rf"\b[{LETTER}][\w’'-]*(?:(?:\s+(?:of|the|in|at|on|and|for|&|de|da|do|dos|das|del|della|la|le|du|van|von|der|den|e|y)){{1,2}}"  # noqa: RUF001
@@ -78,21 +79,21 @@ def _heading(text: str) -> tuple[str, str]:
 
 def _mentions(text: str) -> list[str]:
     found: dict[str, None] = {}
-    for pattern in (CODE, QUOTED):
-        for match in pattern.finditer(text):
+    for pattern, marks in ((CODE, "`"), (QUOTED, QUOTES)):
+        # Most texts quote nothing.
+        for match in pattern.finditer(text) if any(mark in text for mark in marks) else ():
             said = match[1].strip()
             if len(said.split()) <= TITLE_WORDS and (pattern is CODE or said[:1].isupper()):
                 found.setdefault(_key(said))
     for match in IDENTIFIER.finditer(text):
         if TELLING.search(match[0]):
             found.setdefault(_key(match[0].strip("./#:-")))
-    names = list(NAME.finditer(text))
-    inside = Counter(_key(match[0]) for match in names if not _starts_sentence(text, match))
-    for match in names:
-        name = _without_stop_word(match[0]) if _starts_sentence(text, match) else match[0]
-        key = _key(name)
+    names = [(match[0], _starts_sentence(text, match)) for match in NAME.finditer(text)]
+    inside = {_key(name) for name, starts in names if not starts}
+    for name, starts in names:
+        key = _key(_without_stop_word(name) if starts else name)
         # A capital at the start of a sentence is no sign of a name, unless there is more of it, or it is one elsewhere.
-        if " " in key or inside[key] or not _starts_sentence(text, match):
+        if not starts or " " in key or key in inside:
             found.setdefault(key)
             # Two names that are joined, or one that has an "and" inside: both are kept, and what nobody else mentions costs nothing.
             parts = JOINS.split(key)
@@ -110,6 +111,7 @@ def _without_stop_word(name: str) -> str:
     return rest if space and folded(first) in STOP_WORDS else name
 
 
+@lru_cache(maxsize=50_000)
 def _key(name: str) -> str:
     key = SPACES.sub(" ", folded(POSSESSIVE.sub("", name.strip()))).strip(" .,;:!?'\"")
     for article in ("the ", "a ", "an ", "o ", "os ", "as "):

@@ -87,8 +87,8 @@ class QueryTerms:
 def terms_of(text: str) -> list[str]:
     """The terms of a text in their order, with repetitions, without stop words."""
     found: list[str] = []
-    for match in WORD.finditer(text):
-        found += _terms(match[0][:LONGEST_RUN])
+    for run in WORD.findall(text):
+        found += _terms(run[:LONGEST_RUN])
         if len(found) >= MOST_TERMS:
             return found[:MOST_TERMS]
     return found

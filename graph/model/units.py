@@ -90,12 +90,15 @@ class Trust(Described):
     @property
     def rank(self) -> int:
         """0 for the highest level."""
-        return list(Trust).index(self)
+        return _TRUST_RANKS[self]
 
     @property
     def authority(self) -> bool:
         """Whether a constraint of this level may stand where a model takes orders."""
         return self in {Trust.NORMATIVE, Trust.APPROVED_ARTIFACT}
+
+
+_TRUST_RANKS = {trust: rank for rank, trust in enumerate(Trust)}
 
 
 def _storable_arguments(arguments: dict[str, JsonValue]) -> dict[str, JsonValue]:

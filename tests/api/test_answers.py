@@ -176,7 +176,21 @@ def test_a_receipt_says_how_the_answer_came_about(task: httpx2.Client) -> None:
         assert (receipt["query_type"], receipt["strategy"], receipt["fallback"]) == (name, strategy, False)
         assert receipt["attempts"][0] | {"ms": 0} == {"strategy": strategy, "outcome": "answered", "ms": 0, "reason": ""}
         assert receipt["why"]
-        stages = {"identify", "authorize", "quota", "read", "plan", "cache", "candidates", "load", "select", "render", "note", "total"}
+        stages = {
+            "identify",
+            "authorize",
+            "quota",
+            "read",
+            "plan",
+            "cache",
+            "wait",
+            "candidates",
+            "load",
+            "select",
+            "render",
+            "note",
+            "total",
+        }
         assert set(receipt["timings_ms"]) == stages
         assert sum(receipt["timings_ms"][stage] for stage in stages - {"total"}) <= receipt["timings_ms"]["total"] + 1
         assert receipt["deadline_ms"] == PATIENT_MS

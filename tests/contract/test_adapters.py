@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any, cast
 
@@ -263,7 +262,7 @@ def test_what_selection_reckons_with_is_enough_and_not_much_more(texts: list[str
         assert value / 1.6 - 20 <= reckoned <= value * 1.35 + 20
     else:
         assert value <= reckoned <= value * 1.12 + 20
-    history = replace(candidate(unit("u")), superseded_by=("u-2",))
+    history = candidate(unit("u"))._replace(superseded_by=("u-2",))
     assert adapter.unit_tokens(history) > adapter.unit_tokens(candidate(unit("u")))
 
 

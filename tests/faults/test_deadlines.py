@@ -15,8 +15,9 @@ from conftest import unit
 
 from adapters.registry import AdapterRegistry
 from app.router.planner import TIME_SHARES, Plan, Planner
+from app.strategies.concurrency import Concurrency
 from app.strategies.retrieval import Retrieval
-from app.strategies.runner import StrategyRunner
+from app.strategies.runner import Outcome, StrategyRunner
 from graph.model.candidates import Found
 from graph.model.errors import DatabaseUnavailable, DeadlineExceeded, NotFound
 from graph.model.query import ContextQuery, StrategyName
@@ -45,7 +46,13 @@ def plan_of(deadline_ms: int = 400, **query: Any) -> Plan:
 
 def runner_of(**strategies: Answering) -> StrategyRunner:
     """A runner whose strategies are these."""
-    runner = StrategyRunner(cast("Any", None), cast("Any", None), cast("Any", None), cast("Any", Retrieval.__new__(Retrieval)))
+    return limited_runner_of(Concurrency(100, 100), **strategies)
+
+
+def limited_runner_of(concurrency: Concurrency, **strategies: Answering) -> StrategyRunner:
+    """The same where only so many may be at work."""
+    retrieval = cast("Any", Retrieval.__new__(Retrieval))
+    runner = StrategyRunner(cast("Any", None), cast("Any", None), cast("Any", None), retrieval, concurrency)
     vars(runner)["_by_name"] = {StrategyName(name): strategy for name, strategy in strategies.items()}
     return runner
 
@@ -76,6 +83,64 @@ async def test_when_all_are_slow_it_is_said_before_the_deadline() -> None:
     with pytest.raises(DeadlineExceeded):
         await runner_of(traversal=slow, recency=slow).run(plan)
     assert plan.remaining_s >= 0
+
+
+async def in_a_place(concurrency: Concurrency, runner: StrategyRunner, plan: Plan) -> Outcome:
+    async with concurrency.place(plan.remaining_s):
+        return await runner.run(plan)
+
+
+async def test_a_search_that_would_be_late_beside_others_is_not_begun_and_something_quicker_answers() -> None:
+    begun = 0
+
+    async def searching(_: Plan, deadline_s: float) -> Found:
+        nonlocal begun
+        begun += 1
+        await asyncio.sleep(0.15)
+        return Found()
+
+    concurrency = Concurrency(100, 1)
+    runner = limited_runner_of(concurrency, retrieval=searching, text=quick)
+    await runner.run(plan_of(task_id=None, topic="x"))
+    begun = 0
+    outcomes = await asyncio.gather(*(in_a_place(concurrency, runner, plan_of(task_id=None, topic="x")) for _ in range(6)))
+    assert [outcome.strategy for outcome in outcomes] == [StrategyName.RETRIEVAL, *[StrategyName.TEXT] * 5]
+    assert begun == 1, "in 228 ms a second search of 150 ms after the first would have been late"
+    told = outcomes[-1].attempts
+    assert [(attempt.strategy, attempt.outcome) for attempt in told] == [("retrieval", "not_begun"), ("text", "answered")]
+    assert told[0].ms < 150, "who cannot begin in time does not wait until the end"
+    with_time = await asyncio.gather(*(in_a_place(concurrency, runner, plan_of(4_000, task_id=None, topic="x")) for _ in range(4)))
+    assert {outcome.strategy for outcome in with_time} == {StrategyName.RETRIEVAL}, "who has time waits for the others"
+
+
+async def test_places_are_given_in_turn_and_given_back_and_who_waits_too_long_is_told() -> None:
+    async def working(_: Plan, deadline_s: float) -> Found:
+        nonlocal at_once, most
+        at_once += 1
+        most = max(most, at_once)
+        await asyncio.sleep(0.1)
+        at_once -= 1
+        raise NotFound
+
+    at_once = most = 0
+    concurrency = Concurrency(2, 1)
+    runner = limited_runner_of(concurrency, traversal=working, recency=quick)
+    told = await asyncio.gather(*(in_a_place(concurrency, runner, plan_of(1_000)) for _ in range(30)), return_exceptions=True)
+    in_time = [type(error) for error in told].index(DeadlineExceeded)
+    assert most == 2
+    assert 2 <= in_time <= 14, "665 ms of waiting are enough for seven pairs"
+    assert {type(error) for error in told[:in_time]} == {NotFound}
+    assert {type(error) for error in told[in_time:]} == {DeadlineExceeded}, "who came later did not go before"
+    assert isinstance((await asyncio.gather(in_a_place(concurrency, runner, plan_of()), return_exceptions=True))[0], NotFound)
+
+
+async def test_one_that_is_alone_begins_whatever_it_took_before() -> None:
+    concurrency = Concurrency(1, 1)
+    runner = limited_runner_of(concurrency, traversal=slow, recency=quick)
+    for _ in range(2):
+        assert (await in_a_place(concurrency, runner, plan_of(100))).strategy is StrategyName.RECENCY
+    runner = limited_runner_of(concurrency, traversal=quick, recency=quick)
+    assert (await in_a_place(concurrency, runner, plan_of(100))).strategy is StrategyName.TRAVERSAL
 
 
 async def test_the_caller_may_turn_them_round() -> None:

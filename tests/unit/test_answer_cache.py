@@ -213,8 +213,14 @@ def test_every_field_of_a_principal_is_in_the_key_or_said_not_to_be() -> None:
 
 def test_a_hit_has_a_trace_and_times_of_its_own() -> None:
     first = made()
-    hit, miss = (given(first, state, {"total": 2.0}).receipt for state in (CacheState.HIT, CacheState.MISS))
-    assert (miss.cache, miss.trace_id, miss.timings_ms, miss.notes) == ("miss", "0" * 32, {"total": 2.0}, [])
-    assert (hit.cache, hit.timings_ms, len(hit.notes)) == ("hit", {"total": 2.0}, 1)
+    hit, miss = (given(first, state, {"total": 0.5}).receipt for state in (CacheState.HIT, CacheState.MISS))
+    assert (miss.cache, miss.trace_id, miss.timings_ms, miss.notes) == ("miss", "0" * 32, {"total": 0.5}, [])
+    assert (hit.cache, hit.timings_ms, len(hit.notes)) == ("hit", {"total": 0.5}, 1)
     assert hit.trace_id != miss.trace_id
     assert first.answer.receipt.timings_ms == {}, "what is kept stays as it was"
+
+
+def test_an_answer_that_is_late_says_so() -> None:
+    late = given(made(), CacheState.MISS, {"total": 1.5}).receipt
+    assert len(late.notes) == 1
+    assert "after its deadline" in late.notes[0]

@@ -181,8 +181,8 @@ def test_any_evidence_gives_each_unit_a_finite_score_whatever_the_order(
 @given(words, st.lists(evidence, min_size=1, max_size=8, unique_by=lambda unit: unit.id))
 def test_more_likeness_never_lowers_a_unit_among_the_same_others(question: str, found: list[Evidence]) -> None:
     asked = query_terms(question)
-    given_all = [replace(unit, similarity=0.5) for unit in found]
-    nearer = [replace(given_all[0], similarity=0.9), *given_all[1:]]
+    given_all = [unit._replace(similarity=0.5) for unit in found]
+    nearer = [given_all[0]._replace(similarity=0.9), *given_all[1:]]
     before, after = score(asked, given_all, NO_NEIGHBOURS), score(asked, nearer, NO_NEIGHBOURS)
     for unit in found[1:]:
         assert after[found[0].id] - after[unit.id] >= before[found[0].id] - before[unit.id] - 1e-9
