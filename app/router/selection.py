@@ -273,14 +273,23 @@ class _Picker:
         return False
 
     def _pair(self, unit_id: str) -> tuple[str, ...]:
-        """A call with its results, call first; a unit that is neither stands alone."""
+        """A call with its results, call first; a unit that is neither stands alone. A result that two calls share brings both."""
         known = self._pairs.get(unit_id)
         if known is not None:
             return known
-        call_id = self._call_of(unit_id)
-        stored = self.loaded.get(call_id)
-        results = [result for result in (stored.result_ids if stored is not None else ()) if result in self.loaded]
-        pair = (call_id, *sorted(results))
+        calls: dict[str, None] = {}
+        results: set[str] = set()
+        pending = [self._call_of(unit_id)]
+        while pending:
+            call_id = pending.pop()
+            if call_id in calls:
+                continue
+            calls[call_id] = None
+            stored = self.loaded.get(call_id)
+            new = {result for result in (stored.result_ids if stored is not None else ()) if result in self.loaded} - results
+            results |= new
+            pending.extend(self._call_of(result) for result in sorted(new))
+        pair = (*calls, *sorted(results - calls.keys()))
         for member in pair:
             self._pairs[member] = pair
             self._blocks[member] = len(self._pairs)
