@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from adapters.base import RenderRequest, RenderResult, Toolbox
 from adapters.compose import CLOSING, POLICY, SEPARATOR_TOKENS, Composed, compose, longest_frame
 from adapters.counting.rules import text_rule
-from adapters.counting.weights import UNUSUAL_ERROR, relative_error, weigh
+from adapters.counting.weights import UNUSUAL_ERROR, distinct_words, relative_error, weigh
 from adapters.fence import well_formed
 from adapters.headers import header_of_candidate
 from adapters.pairs import NativePair, call_texts
@@ -145,7 +145,7 @@ class FamilyAdapter(ABC):
         rule = text_rule(self.profile.tokenizer.count_as)
         weighed = [weigh(rule, tally.total, passage.text) for passage, tally in zip(passages, tallies, strict=True) if passage.text]
         value = sum(each.value for each in weighed)
-        error = relative_error(rule, value, len(set[str]().union(*(passage.text.split() for passage in passages))))
+        error = relative_error(rule, value, distinct_words((passage.text for passage in passages), rule))
         if not all(each.usual for each in weighed):
             error = max(error, UNUSUAL_ERROR)
         told = f"{self.counter.name}, weighted"

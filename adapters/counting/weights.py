@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from adapters.counting.rules import Feature, TextRule
@@ -17,10 +19,11 @@ _FEW_TOKENS = 60
 _TOKENS_PER_NEW_WORD = 6
 """Distinct words stand for so many tokens of varied text: a judgement."""
 
+_PIECE = 8_192
+"""Characters whose words are found at a time."""
+
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")
 _MARK = re.compile(r"[^\w\s]")
-_MARKS = re.compile(r"[^\w\s]{2,}")
-
 
 _USUAL = (0.9, 2.2)
 """Tokens by the weights for each of the encoding's, of texts that the weights were fitted on."""
@@ -59,28 +62,36 @@ def relative_error(rule: TextRule, tokens: float, distinct_words: int) -> float:
     return rule.error_one + (rule.error_many - rule.error_one) * min(max(share, 0), 1)
 
 
+def distinct_words(texts: Iterable[str], rule: TextRule) -> int:
+    """How many different words the texts hold; about as many as make the rule's smallest error, where there are that many."""
+    found: set[str] = set()
+    for text in texts:
+        for start in range(0, len(text), _PIECE):
+            found.update(text[start : start + _PIECE].split())
+            if len(found) * _TOKENS_PER_NEW_WORD >= rule.many:
+                return len(found)
+    return len(found)
+
+
 def features(text: str) -> dict[Feature, int]:
     """How often the text shows each thing that rules weigh, but for tokens."""
     plain = text if text.isascii() else _BEYOND_ASCII.sub(" ", text)
     data = plain.encode()
     cased, digits = data.translate(_CASES), data.translate(_DIGITS)
-    lengths = list(map(len, data.translate(_LETTERS).split()))
-    if text.isascii():
-        marks = data.translate(_MARKED)
-        punctuation, together = marks.count(b"."), sum(length > 1 for length in map(len, marks.split()))
-    else:
-        # Marks of other writings count too, and may stand together with ours.
-        punctuation, together = len(_MARK.findall(text)), len(_MARKS.findall(text))
+    words = Counter(map(len, data.translate(_LETTERS).split()))
+    # Marks of other writings count too, and may stand together with ours.
+    marks = (data if text.isascii() else _BEYOND_ASCII.sub(_mark_or_blank, text).encode()).translate(_MARKED)
+    runs = Counter(map(len, marks.split()))
     return {
         "digits": digits.count(b"0"),
-        "numbers": len(digits.split()),
-        "punctuation": punctuation,
-        "marks_together": together,
+        "numbers": digits.count(b" 0") + digits.startswith(b"0"),
+        "punctuation": marks.count(b"."),
+        "marks_together": runs.total() - runs[1],
         "capitals": cased.count(b"A"),
         "inner_capitals": cased.count(b"aA"),
         "beyond_ascii": len(text) - len(text.encode("ascii", "ignore")),
-        "middle_words": sum(6 <= length <= 8 for length in lengths),  # noqa: PLR2004 (the feature's definition)
-        "long_words": sum(length > 8 for length in lengths),  # noqa: PLR2004 (as above)
+        "middle_words": words[6] + words[7] + words[8],
+        "long_words": sum(count for length, count in words.items() if length > 8),  # noqa: PLR2004 (the feature's definition)
         "joined": data.translate(_JOINTS).count(b"wjw"),
         "spaces": text.count(" "),
         "lines": text.count("\n"),
@@ -90,6 +101,15 @@ def features(text: str) -> dict[Feature, int]:
 def _table(kind: Callable[[str], str]) -> bytes:
     """For ``bytes.translate``: each ASCII character as the one that stands for its kind; the others do not occur."""
     return "".join(kind(chr(code)) for code in range(128)).encode().ljust(256)
+
+
+def _mark_or_blank(found: re.Match[str]) -> str:
+    return "." if _is_mark(found[0]) else " "
+
+
+@lru_cache(maxsize=1_000)
+def _is_mark(character: str) -> bool:
+    return _MARK.fullmatch(character) is not None
 
 
 _LETTERS = _table(lambda character: "a" if character.isalpha() else " ")
