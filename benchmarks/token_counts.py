@@ -39,7 +39,7 @@ TARGETS: Final = {"GPT": (1.0, 5.0), "DeepSeek": (1.0, 5.0), "Gemini": (5.0, 10.
 WITHIN: Final = 95.0
 SAVED: Final = 25.0
 
-COUNTABLE: Final = frozenset({"model_not_listed", "schema_refers_to_itself"})
+COUNTABLE: Final = frozenset({"model_not_listed", "schema_refers_to_itself", "calls_at_once"})
 """Notes of requests that hold only texts and function tools."""
 REASONED: Final = COUNTABLE | {"reasoning_encrypted"}
 

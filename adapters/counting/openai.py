@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from adapters.counting.images import add_image
 from adapters.counting.native import Json, as_dict, as_json, as_list, as_text, blocks
@@ -78,6 +79,8 @@ def count_responses(counts: Sum, request: Json, rule: CountingRule, frame: OpenA
         else:
             size = len(as_json(item))
             counts.guess("content", size / 5, 0, size, "item_of_the_vendor")
+    if frame.calls_at_once and _has_calls_at_once(items):
+        counts.guess("framing", 0, 0, frame.calls_at_once, "calls_at_once")
     functions = [as_dict(tool) for tool in as_list(request.get("tools"))]
     own = [tool for tool in functions if tool.get("type", "function") == "function"]
     _tools(counts, own, frame, alone=alone)
@@ -88,6 +91,10 @@ def count_responses(counts: Sum, request: Json, rule: CountingRule, frame: OpenA
     _format(counts, shape if shape.get("type") == "json_schema" else {}, frame)
     if request.get("previous_response_id") or request.get("conversation") or request.get("prompt"):
         counts.guess("content", 0, 0, 100_000, "kept_by_the_vendor")
+
+
+def _has_calls_at_once(items: list[Json]) -> bool:
+    return any(first.get("type") == second.get("type") == "function_call" for first, second in pairwise(items))
 
 
 def _message(counts: Sum, message: Json, rule: CountingRule, frame: OpenAiFrame) -> None:

@@ -27,6 +27,7 @@ NOTES: dict[str, str] = {
     "reasoning_encrypted": "Encrypted reasoning was guessed from its length.",
     "kept_by_the_vendor": "A part of the context is kept by the vendor and not in the request; it is not counted.",
     "tool_of_the_vendor": "A tool that the vendor runs was guessed; its hidden prompt is not published.",
+    "calls_at_once": "Calls made at the same time cost more here than is known; the upper bound holds what was seen.",
     "item_of_the_vendor": "An item of another kind was guessed from its size.",
     "block_of_the_vendor": "A block of another kind was guessed from its size.",
     "part_of_the_vendor": "A part of another kind was guessed from its size.",

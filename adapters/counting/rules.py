@@ -70,7 +70,7 @@ class OpenAiFrame(Model):
     Calls: ``call`` and ``result`` beside a message's own, ``parallel`` for each call when one message holds several.
     Tools: the rendering's tokens and ``tools`` once, ``tools_alone`` once when no message of the system stands before, then for each ``tool``,
     each ``comment`` line and each tool with ``properties``. ``format`` once for a schema that the answer must have. ``slack_*`` is by how many
-    tokens that may be off: once, for each tool, and for each call.
+    tokens that may be off: once, for each tool, and for each call. ``calls_at_once`` is how many more calls after each other may cost, once.
     """
 
     request: int
@@ -90,6 +90,7 @@ class OpenAiFrame(Model):
     slack_tools: int = 0
     slack_tool: int = 0
     slack_call: int = 0
+    calls_at_once: int = 0
 
 
 class ImageRule(Model):

@@ -276,6 +276,11 @@ def test_images_are_counted_by_the_published_rules(tokenizers: Tokenizers) -> No
         ("gpt-5", {"input": "x", "tools": [{"type": "web_search"}]}, "tool_of_the_vendor"),
         ("gpt-5", {"input": [{"type": "reasoning", "encrypted_content": "A" * 3_000, "id": "r"}]}, "reasoning_encrypted"),
         ("gpt-5", {"input": [{"type": "computer_call", "x": 1}]}, "item_of_the_vendor"),
+        (
+            "gpt-4o",
+            {"input": [{"type": "function_call", "name": name, "arguments": "{}", "call_id": name} for name in ("a", "b")]},
+            "calls_at_once",
+        ),
         ("gpt-5", {"input": [user([{"type": "input_file", "file_id": "f"}])]}, "file_not_read"),
         ("claude-opus-4-8", chat(user([{"type": "document", "source": {"type": "base64", "data": "eA=="}}])), "file_not_read"),
         ("claude-opus-4-8", chat(user("x"), tools=[{"type": "web_search_20250305", "name": "web_search"}]), "tool_of_the_vendor"),
