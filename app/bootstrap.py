@@ -199,7 +199,7 @@ def _wire(settings: Settings, engine: Engine, database: Database, secret: str, t
     yields = database.statements.dialect is Dialect.EMBEDDED
     embedding = Embedding(embedder, embeddings, vector_index, leases, yields=yields)
     vectors = VectorStore(database, embedding.model)
-    concurrency = Concurrency(settings.queries_at_once, settings.searches_at_once)
+    concurrency = Concurrency(settings.queries_at_once)
     return Lastro(
         settings=settings,
         engine=engine,

@@ -124,11 +124,7 @@ class Settings(BaseSettings):
     )
     queries_at_once: Annotated[int, Field(ge=0, le=1_000)] = Field(
         default=0,
-        description="Context queries that a replica works at at once; the others wait. 0: one more than it has processors, 8 at the most.",
-    )
-    searches_at_once: Annotated[int, Field(ge=0, le=1_000)] = Field(
-        default=0,
-        description="Of these, searches by words and meaning; who cannot wait for one gets what answers faster, and is told so. 0: a third.",
+        description="Context queries that a replica works at at once; the others wait, tenants in turn. 0: one more than it has processors, 8 at the most.",
     )
     answer_cache_ttl_s: Annotated[float, Field(ge=0, le=300)] = Field(
         default=5.0, description="How long the answer to a context query is kept for the same question of the same caller, seconds; 0: not."

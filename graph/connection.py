@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, TypeVar
@@ -46,8 +46,6 @@ SERVER_TIMEOUT_MARGIN_S = 1.0
 FIRST_PAUSE_S = 0.02
 LONGEST_PAUSE_S = 0.5
 BATCH_PER_FETCH = 2_000
-LATE_S = 0.5
-"""How long a read that is late may go on, so that its connection can be used again."""
 MOST_COLLISIONS = 5
 """How often a write runs again after a unique key was found taken at commit; see ``_collided``."""
 UNKNOWN = "Neo.DatabaseError.General.UnknownError"
@@ -130,7 +128,6 @@ class Database:
         self._abandoned: dict[str, float] = {}
         self._watching: dict[str, asyncio.Task[None]] = {}
         self._sql = SqlDoor(address)
-        self._late: set[asyncio.Task[Any]] = set()
 
     async def read(
         self, name: str, scope: AuthorizedScope | None = None, *, deadline_s: float = READ_DEADLINE_S, **params: object
@@ -154,7 +151,7 @@ class Database:
                 result = await session.run(statement.as_query(max(deadline_s, 0.0) + SERVER_TIMEOUT_MARGIN_S), bound)
                 return [_row(record) async for record in result]
 
-        return await self._within(name, deadline_s, lambda call: self._in_time(once(call), call.began + deadline_s))
+        return await self._within(name, deadline_s, once)
 
     async def write(
         self,
@@ -203,10 +200,7 @@ class Database:
         """Close every connection; what still runs is told to stop."""
         for task in self._watching.values():
             task.cancel()
-        late = list(self._late)
-        for task in late:
-            task.cancel()
-        await asyncio.gather(*self._watching.values(), *late, return_exceptions=True)
+        await asyncio.gather(*self._watching.values(), return_exceptions=True)
         await self._sql.close()
         await self._driver.close()
 
@@ -214,33 +208,6 @@ class Database:
         return self._driver.session(  # pyright: ignore[reportUnknownMemberType] (the driver's own **config)
             database=self._address.database, fetch_size=BATCH_PER_FETCH
         )
-
-    async def _in_time(self, reading: Coroutine[Any, Any, Result], ends: float) -> Result:
-        """What a read gives. One that is late goes on for a moment though nobody waits: ending it closes its connection, and under load, when many
-        are late by little, making new ones took a third of the service's time (docs/benchmarks.md).
-
-        Raises:
-            TimeoutError: it is not there at ``ends``.
-        """
-        task = asyncio.create_task(reading)
-        try:
-            done, _ = await asyncio.wait({task}, timeout=max(ends - monotonic(), 0.001))
-        except asyncio.CancelledError:
-            task.cancel()
-            # Until its connection is closed: the loop itself may end right after this.
-            await asyncio.wait({task})
-            raise
-        if done:
-            return task.result()
-        self._late.add(task)
-        asyncio.get_running_loop().call_later(LATE_S, task.cancel)
-        task.add_done_callback(self._forget)
-        raise TimeoutError
-
-    def _forget(self, task: asyncio.Task[Any]) -> None:
-        self._late.discard(task)
-        if not task.cancelled():
-            task.exception()  # looked at, so that it is not reported as lost
 
     async def _within(self, name: str, deadline_s: float, once: Callable[[_Call], Awaitable[Result]]) -> Result:
         call = _Call()

@@ -102,7 +102,7 @@ class Router:
         return given(made, turn.state, {**clock.laps, "total": clock.total_ms})
 
     async def _make_in_place(self, plan: Plan, clock: Clock) -> Made:
-        async with self._concurrency.place(plan.remaining_s):
+        async with self._concurrency.place(plan.scope.tenant_id, plan.remaining_s):
             clock.lap("wait")
             return await self._make(plan, clock)
 

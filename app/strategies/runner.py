@@ -58,8 +58,8 @@ class StrategyRunner:
             allowed_s = plan.remaining_s * TIME_SHARES[name]
             began = monotonic()
             try:
-                async with self._concurrency.run(name, allowed_s, last=name is plan.strategies[-1]):
-                    found = await self._by_name[name](plan, allowed_s - (monotonic() - began))
+                with self._concurrency.run(name, allowed_s, last=name is plan.strategies[-1]):
+                    found = await self._by_name[name](plan, allowed_s)
             except NotBegun:
                 attempts.append(
                     Attempt(strategy=name, outcome="not_begun", ms=_ms(began), reason="it would not have ended in time beside others")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
 
 from graph.model.search_text import STOP_WORDS, folded
 
@@ -111,7 +110,6 @@ def _without_stop_word(name: str) -> str:
     return rest if space and folded(first) in STOP_WORDS else name
 
 
-@lru_cache(maxsize=50_000)
 def _key(name: str) -> str:
     key = SPACES.sub(" ", folded(POSSESSIVE.sub("", name.strip()))).strip(" .,;:!?'\"")
     for article in ("the ", "a ", "an ", "o ", "os ", "as "):
